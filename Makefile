@@ -1,0 +1,92 @@
+# gpuimg: one Makefile, no recursion. `make help` lists the targets.
+# Flavours live side by side: make O=build/asan SAN=address,undefined check-unit
+
+O       ?= build
+V       ?=
+Q        = $(if $V,,@)
+CC      ?= gcc
+CFLAGS  ?= -O2 -g
+PREFIX  ?= /usr/local
+SECONDS ?= 60
+PKGS     = libarchive libcrypto jansson libcurl yaml-0.1 libdeflate libzstd libisal liblzma
+
+modules  = base formats net oci manifests builder builder/sources builder/finish lint lint/rules registry testkernels
+std      = -std=c17 -D_GNU_SOURCE -I. -I$O -MMD -MP -fPIE
+warn     = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+           -Wwrite-strings -Wformat=2 -Wvla -Wundef -Wconversion -Wno-sign-conversion
+harden   = -fstack-protector-strong
+san      = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+deps_c  := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+deps_l  := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread
+compile  = $(CC) $(std) $(warn) $(harden) $(deps_c) $(san) $(CPPFLAGS) $(CFLAGS)
+link     = $(CC) -pie -Wl,-z,relro,-z,now $(san) $(CFLAGS) $(LDFLAGS)
+
+rule_src := $(sort $(wildcard lint/rules/*.c))
+rule_ids := $(foreach f,$(notdir $(rule_src)),$(firstword $(subst _, ,$(f))))
+lib_src  := $(sort $(wildcard $(modules:%=%/*.c)))
+lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o) $(if $(wildcard builder/embedded.list),$O/builder/embedded.gen.o)
+cli_obj  := $(patsubst %.c,$O/%.o,$(sort $(wildcard cli/*.c)))
+unit_src := $(sort $(wildcard tests/unit/test_*.c))
+unit_bin := $(unit_src:%.c=$O/%)
+support  := $(patsubst %.c,$O/%.o,$(sort $(wildcard tests/support/*.c)))
+fuzz_src := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+fuzz_bin := $(fuzz_src:%.c=$O/%)
+headers  := $(sort $(wildcard $(modules:%=%/*.h) cli/*.h tests/support/*.h))
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+all: $(if $(cli_obj),$O/gpuimg) $(if $(wildcard testkernels/probe/probe.c),$O/gpuimg-probe) ## build gpuimg (the default)
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
+
+$O/libgpuimg.a: $(lib_obj) $O/sources
+	@rm -f $@
+	$Q$(AR) rcsD $@ $(lib_obj)
+
+$O/gpuimg: $(cli_obj) $O/libgpuimg.a
+	@$(if $V,,echo '  LINK $@')
+	$Q$(link) -o $@ $(cli_obj) $O/libgpuimg.a $(deps_l)
+
+# Rewritten only when the text changes, so a new flag or a deleted file rebuilds what it must.
+$O/flags:   text = $(compile) $(LDFLAGS)
+$O/sources: text = $(lib_obj)
+$O/flags $O/sources: FORCE
+	@mkdir -p $(@D); printf '%s\n' '$(text)' | cmp -s - $@ || printf '%s\n' '$(text)' >$@
+
+$O/%.o: %.c $O/flags
+	@mkdir -p $(@D)
+	@$(if $V,,echo '  CC   $@')
+	$Q$(compile) -c -o $@ $<
+
+$O/%.gen.o: $O/%.gen.c $O/flags
+	@$(if $V,,echo '  CC   $@')
+	$Q$(compile) -c -o $@ $<
+
+$O/lint/rules.gen.c: $O/sources # the rule table, from the file names
+	@mkdir -p $(@D)
+	@{ echo '#include "lint/rule.h"'; \
+	   for id in $(rule_ids); do echo "extern const struct rule rule_$$id;"; done; \
+	   echo 'const struct rule *const rules[] = {'; for id in $(rule_ids); do echo "	&rule_$$id,"; done; \
+	   echo '};'; echo 'const size_t rules_count = ARRAY_LEN(rules);'; } >$@
+
+$O/tests/unit/%: $O/tests/unit/%.o $(support) $O/libgpuimg.a
+	@$(if $V,,echo '  LINK $@')
+	$Q$(link) -o $@ $^ -lcmocka $(deps_l)
+
+$O/tests/fuzz/%: $O/tests/fuzz/%.o $O/tests/fuzz/standalone.o $O/libgpuimg.a
+	@$(if $V,,echo '  LINK $@')
+	$Q$(link) -o $@ $^ $(deps_l)
+
+FORCE:
+-include $(shell find $O -name '*.d' 2>/dev/null)
+
+check-unit: $(unit_bin) $(if $(cli_obj),$O/gpuimg) ## unit tests
+	@tests/run-unit $(unit_bin)
+
+clean: ## remove what was built
+	rm -rf build
+
+.PHONY: all help clean FORCE check-unit

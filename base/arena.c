@@ -1,0 +1,85 @@
+#include "base/arena.h"
+
+#include "base/alloc.h"
+
+enum { BLOCK_BYTES = 64 * 1024, ALIGNMENT = 16 };
+
+struct arena_block {
+	struct arena_block *next;
+	size_t used, cap; /* bytes of data */
+	_Alignas(16) uint8_t data[];
+};
+
+void arena_release(struct arena *a)
+{
+	if (!a)
+		return;
+	while (a->blocks) {
+		struct arena_block *next = a->blocks->next;
+
+		free(a->blocks);
+		a->blocks = next;
+	}
+}
+
+void *arena_alloc(struct arena *a, size_t bytes)
+{
+	struct arena_block *b = a->blocks;
+	size_t need = bytes ? bytes : 1;
+	void *p;
+
+	if (need > SIZE_MAX / 2)
+		abort();
+	need = (need + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (!b || b->cap - b->used < need) {
+		size_t cap = MAX(need, (size_t)BLOCK_BYTES);
+
+		b = xcalloc(1, sizeof(*b) + cap);
+		b->cap = cap;
+		/* An oversized block goes behind the current one, which may still have room. */
+		if (need > BLOCK_BYTES && a->blocks) {
+			b->next = a->blocks->next;
+			a->blocks->next = b;
+		} else {
+			b->next = a->blocks;
+			a->blocks = b;
+		}
+	}
+	p = b->data + b->used;
+	b->used += need;
+	return p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t bytes)
+{
+	size_t total;
+
+	if (mul_overflows(count, bytes, &total))
+		abort();
+	return arena_alloc(a, total);
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+	return arena_slice(a, slice_str(s));
+}
+
+char *arena_slice(struct arena *a, struct slice s)
+{
+	char *p = arena_alloc(a, s.len + 1);
+
+	if (s.len)
+		memcpy(p, s.data, s.len);
+	return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	cleanup_free char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	return arena_strdup(a, text);
+}

@@ -1,0 +1,161 @@
+#include "base/digest.h"
+
+#include <openssl/evp.h>
+
+static const struct {
+	const char *prefix;
+	size_t bytes;
+} algorithms[] = {
+	[DIGEST_SHA256] = { "sha256:", 32 },
+	[DIGEST_SHA512] = { "sha512:", 64 },
+};
+
+size_t digest_size(enum digest_algorithm algorithm)
+{
+	return algorithms[algorithm].bytes;
+}
+
+static int hex_value(uint8_t c, bool any_case)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (any_case && c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+static bool parse_hex(struct slice text, bool any_case, struct digest *out)
+{
+	size_t bytes = digest_size(out->algorithm);
+
+	if (text.len != bytes * 2)
+		return false;
+	for (size_t i = 0; i < bytes; i++) {
+		int hi = hex_value(text.data[2 * i], any_case);
+		int lo = hex_value(text.data[2 * i + 1], any_case);
+
+		if (hi < 0 || lo < 0)
+			return false;
+		out->bytes[i] = (uint8_t)(hi << 4 | lo);
+	}
+	return true;
+}
+
+static int not_a_digest(struct slice text, struct error *err)
+{
+	return error_set(err, ERROR_FORMAT, "'%.*s' is not a digest (sha256:<64 hex digits>)",
+			 (int)MIN(text.len, (size_t)150), text.len ? (const char *)text.data : "");
+}
+
+int digest_parse(struct slice text, struct digest *out, struct error *err)
+{
+	for (size_t a = 0; a < ARRAY_LEN(algorithms); a++) {
+		struct digest d = { .algorithm = (enum digest_algorithm)a };
+		size_t skip = strlen(algorithms[a].prefix);
+
+		if (!slice_starts(text, algorithms[a].prefix))
+			continue;
+		if (!parse_hex(slice_of(text.data + skip, text.len - skip), false, &d))
+			return not_a_digest(text, err);
+		*out = d;
+		return 0;
+	}
+	return not_a_digest(text, err);
+}
+
+int digest_parse_sha256_hex(struct slice text, struct digest *out, struct error *err)
+{
+	struct digest d = { .algorithm = DIGEST_SHA256 };
+
+	if (!parse_hex(text, true, &d))
+		return not_a_digest(text, err);
+	*out = d;
+	return 0;
+}
+
+const char *digest_hex(const struct digest *d, char out[DIGEST_HEX_MAX])
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t bytes = digest_size(d->algorithm);
+
+	for (size_t i = 0; i < bytes; i++) {
+		out[2 * i] = digits[d->bytes[i] >> 4];
+		out[2 * i + 1] = digits[d->bytes[i] & 15];
+	}
+	out[2 * bytes] = '\0';
+	return out;
+}
+
+const char *digest_text(const struct digest *d, char out[DIGEST_TEXT_MAX])
+{
+	memcpy(out, algorithms[d->algorithm].prefix, 7);
+	digest_hex(d, out + 7);
+	return out;
+}
+
+const char *digest_base64url(const struct digest *d, char out[48])
+{
+	size_t len;
+
+	EVP_EncodeBlock((uint8_t *)out, d->bytes, 32);
+	len = 43;
+	out[len] = '\0';
+	for (size_t i = 0; i < len; i++) {
+		if (out[i] == '+')
+			out[i] = '-';
+		else if (out[i] == '/')
+			out[i] = '_';
+	}
+	return out;
+}
+
+bool digest_equal(const struct digest *a, const struct digest *b)
+{
+	return a->algorithm == b->algorithm &&
+	       memcmp(a->bytes, b->bytes, digest_size(a->algorithm)) == 0;
+}
+
+void digest_init(struct digest_state *s, enum digest_algorithm algorithm)
+{
+	s->algorithm = algorithm;
+	s->ctx = EVP_MD_CTX_new();
+	if (!s->ctx ||
+	    EVP_DigestInit_ex(s->ctx, algorithm == DIGEST_SHA256 ? EVP_sha256() : EVP_sha512(),
+			      NULL) != 1)
+		abort();
+}
+
+void digest_update(struct digest_state *s, const void *data, size_t len)
+{
+	if (EVP_DigestUpdate(s->ctx, data, len) != 1)
+		abort();
+}
+
+struct digest digest_finish(struct digest_state *s)
+{
+	struct digest d = { .algorithm = s->algorithm };
+	unsigned len = 0;
+
+	if (EVP_DigestFinal_ex(s->ctx, d.bytes, &len) != 1)
+		abort();
+	return d;
+}
+
+void digest_release(struct digest_state *s)
+{
+	if (!s)
+		return;
+	EVP_MD_CTX_free(s->ctx);
+	s->ctx = NULL;
+}
+
+struct digest digest_of(struct slice data)
+{
+	cleanup_digest struct digest_state s = { 0 };
+
+	digest_init(&s, DIGEST_SHA256);
+	digest_update(&s, data.data, data.len);
+	return digest_finish(&s);
+}

@@ -1,0 +1,267 @@
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/random.h>
+
+#include "base/stream.h"
+
+int fs_open(int dirfd, const char *path, struct error *err)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT || errno == ENOTDIR)
+		return error_set(err, ERROR_NOT_FOUND, "%s: no such file", path);
+	return error_set_errno(err, errno, "open %s", path);
+}
+
+int fs_read(int dirfd, const char *path, uint64_t limit, struct strbuf *out, struct error *err)
+{
+	int fd = fs_open(dirfd, path, err);
+	cleanup_stream struct stream *s = fd < 0 ? NULL : stream_fd(fd, path);
+
+	if (!s)
+		return -1;
+	if (stream_read_all(s, limit, out, err) < 0)
+		return err->code == ERROR_SYSTEM ? -1 : error_wrap(err, "%s", path);
+	return 0;
+}
+
+static int write_all(int fd, struct slice data, const char *name, struct error *err)
+{
+	while (data.len) {
+		ssize_t n = write(fd, data.data, data.len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_set_errno(err, errno, "write %s", name);
+		data.data += n;
+		data.len -= (size_t)n;
+	}
+	return 0;
+}
+
+static const char temporary_prefix[] = ".gpuimg-tmp-";
+
+/* Splits "a/b" into an open directory for "a" and the name "b". */
+static int open_parent(int dirfd, const char *path, const char **name, struct error *err)
+{
+	const char *slash = strrchr(path, '/');
+	cleanup_free char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	int fd = openat(dirfd, *dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*name = slash ? slash + 1 : path;
+	return fd >= 0 ? fd : error_set_errno(err, errno, "open directory of %s", path);
+}
+
+int fs_write(int dirfd, const char *path, struct slice data, mode_t mode, struct error *err)
+{
+	const char *name;
+	cleanup_fd int parent = open_parent(dirfd, path, &name, err);
+	cleanup_pending struct fs_pending p = { .fd = -1 };
+
+	if (parent < 0 || fs_pending_open(parent, &p, err) < 0 ||
+	    write_all(p.fd, data, path, err) < 0)
+		return -1;
+	return fs_pending_commit(&p, name, mode, err);
+}
+
+int fs_mkdirs(int dirfd, const char *path, struct error *err)
+{
+	cleanup_free char *copy = xstrdup(path);
+
+	for (char *p = copy + 1; *copy; p++) {
+		char at = *p;
+
+		if (at != '/' && at != '\0')
+			continue;
+		*p = '\0';
+		if (mkdirat(dirfd, copy, 0755) < 0 && errno != EEXIST)
+			return error_set_errno(err, errno, "create directory %s", copy);
+		*p = at;
+		if (!at)
+			break;
+	}
+	return 0;
+}
+
+bool fs_exists(int dirfd, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err)
+{
+	uint64_t random = 0;
+
+	for (int tries = 0; tries < 100; tries++) {
+		cleanup_free char *name = NULL;
+		int fd;
+
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			random++;
+		name = xasprintf("%s%ld-%016" PRIx64, temporary_prefix, (long)getpid(), random);
+		fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd >= 0) {
+			*out = (struct fs_pending){ dirfd, fd, steal_ptr(&name) };
+			return 0;
+		}
+		if (errno != EEXIST)
+			return error_set_errno(err, errno, "create a temporary file");
+	}
+	return error_set(err, ERROR_SYSTEM, "no free name for a temporary file");
+}
+
+int fs_pending_commit(struct fs_pending *p, const char *path, mode_t mode, struct error *err)
+{
+	if (fchmod(p->fd, mode) < 0)
+		return error_set_errno(err, errno, "set the mode of %s", path);
+	if (renameat(p->dirfd, p->temporary, p->dirfd, path) < 0)
+		return error_set_errno(err, errno, "rename to %s", path);
+	free(p->temporary);
+	p->temporary = NULL;
+	fs_pending_release(p);
+	return 0;
+}
+
+void fs_pending_release(struct fs_pending *p)
+{
+	if (!p)
+		return;
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+	if (p->temporary)
+		unlinkat(p->dirfd, p->temporary, 0);
+	free(p->temporary);
+	p->temporary = NULL;
+}
+
+void fs_pending_sweep(int dirfd)
+{
+	struct fs_names names = { 0 };
+	struct error ignored = { 0 };
+
+	if (fs_list(dirfd, ".", &names, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < names.len; i++) {
+		long pid;
+
+		if (!str_starts(names.items[i], temporary_prefix))
+			continue;
+		pid = strtol(names.items[i] + sizeof(temporary_prefix) - 1, NULL, 10);
+		if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			ignore_result(fs_remove_tree(dirfd, names.items[i], &ignored));
+	}
+	fs_names_release(&names);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int fs_list(int dirfd, const char *path, struct fs_names *out, struct error *err)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+
+	if (!dir) {
+		if (errno == ENOENT)
+			return error_set(err, ERROR_NOT_FOUND, "%s: no such directory", path);
+		return error_set_errno(err, errno, "open directory %s", path);
+	}
+	while ((d = readdir(dir))) {
+		if (!str_equal(d->d_name, ".") && !str_equal(d->d_name, ".."))
+			vec_push(out, xstrdup(d->d_name));
+	}
+	closedir(dir);
+	vec_sort(out, by_name);
+	return 0;
+}
+
+void fs_names_release(struct fs_names *names)
+{
+	for (size_t i = 0; i < names->len; i++)
+		free(names->items[i]);
+	vec_release(names);
+}
+
+int fs_remove_tree(int dirfd, const char *path, struct error *err)
+{
+	struct fs_names names = { 0 };
+	struct stat st;
+	int rc = 0;
+
+	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : error_set_errno(err, errno, "look at %s", path);
+	if (!S_ISDIR(st.st_mode)) {
+		if (unlinkat(dirfd, path, 0) < 0 && errno != ENOENT)
+			return error_set_errno(err, errno, "remove %s", path);
+		return 0;
+	}
+	if ((st.st_mode & 0700) != 0700)
+		fchmodat(dirfd, path, 0700, 0);
+	if (fs_list(dirfd, path, &names, err) < 0)
+		return -1;
+	for (size_t i = 0; rc == 0 && i < names.len; i++) {
+		cleanup_fd int fd = openat(dirfd, path,
+					   O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+		rc = fd < 0 ? error_set_errno(err, errno, "open directory %s", path) :
+			      fs_remove_tree(fd, names.items[i], err);
+	}
+	fs_names_release(&names);
+	if (rc == 0 && unlinkat(dirfd, path, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return error_set_errno(err, errno, "remove directory %s", path);
+	return rc;
+}
+
+enum { WALK_DEPTH_MAX = 512 };
+
+static int walk(int dirfd, const char *dir, const char *prefix, int depth, fs_visit_fn *visit,
+		void *user, struct error *err)
+{
+	cleanup_fd int fd = -1;
+	struct fs_names names = { 0 };
+	int rc = 0;
+
+	if (depth > WALK_DEPTH_MAX)
+		return error_set(err, ERROR_LIMIT, "%s: more than %d directories deep", prefix,
+				 WALK_DEPTH_MAX);
+	fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	if (fd < 0)
+		return error_set_errno(err, errno, "open directory %s", *prefix ? prefix : dir);
+	if (fs_list(fd, ".", &names, err) < 0)
+		return -1;
+	for (size_t i = 0; rc == 0 && i < names.len; i++) {
+		cleanup_free char *path = *prefix ? fs_join(prefix, names.items[i]) :
+						    xstrdup(names.items[i]);
+		struct fs_entry e = { .path = path, .name = names.items[i], .dirfd = fd };
+
+		if (fstatat(fd, e.name, &e.st, AT_SYMLINK_NOFOLLOW) < 0)
+			rc = error_set_errno(err, errno, "look at %s", path);
+		else
+			rc = visit(user, &e, err);
+		if (rc == 0 && S_ISDIR(e.st.st_mode))
+			rc = walk(fd, e.name, path, depth + 1, visit, user, err);
+	}
+	fs_names_release(&names);
+	return rc;
+}
+
+int fs_walk(int dirfd, const char *root, fs_visit_fn *visit, void *user, struct error *err)
+{
+	return walk(dirfd, root, "", 0, visit, user, err);
+}
+
+char *fs_join(const char *dir, const char *name)
+{
+	return xasprintf("%s%s%s", dir, str_ends(dir, "/") ? "" : "/", name);
+}

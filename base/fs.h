@@ -1,0 +1,82 @@
+/*
+ * Files, relative to a directory descriptor (AT_FDCWD for paths as the user gave them): read whole
+ * under a limit, write then rename, walk in sorted order.
+ *
+ * Nothing here follows a symlink out of where it was told to work unless it says so.
+ */
+#ifndef BASE_FS_H
+#define BASE_FS_H
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+/* Append the whole file; ERROR_NOT_FOUND, ERROR_LIMIT (over `limit` bytes), ERROR_SYSTEM. */
+int fs_read(int dirfd, const char *path, uint64_t limit, struct strbuf *out,
+	    struct error *err) MUST_USE;
+/* Open for reading, close-on-exec; ERROR_NOT_FOUND or ERROR_SYSTEM. Returns the fd or -1. */
+int fs_open(int dirfd, const char *path, struct error *err) MUST_USE;
+/*
+ * Replace `path` by `data` as one step: a reader sees the old file or the new one. `mode` is
+ * exact, whatever the umask. On failure nothing is left behind.
+ */
+int fs_write(int dirfd, const char *path, struct slice data, mode_t mode,
+	     struct error *err) MUST_USE;
+/* All missing directories of `path`, mode 0755 less the umask. */
+int fs_mkdirs(int dirfd, const char *path, struct error *err) MUST_USE;
+bool fs_exists(int dirfd, const char *path);
+/* Remove a file or a whole tree, never following symlinks. Absence is success. */
+int fs_remove_tree(int dirfd, const char *path, struct error *err) MUST_USE;
+
+/*
+ * A file that is being written in a directory and appears under its name only when complete. It
+ * is removed when released before fs_pending_commit, and names of dead processes are swept by
+ * fs_pending_sweep.
+ */
+struct fs_pending {
+	int dirfd;        /* borrowed */
+	int fd;           /* write here */
+	char *temporary;  /* name within dirfd; NULL once committed */
+};
+
+int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err) MUST_USE;
+/* Give it `mode` and its name `path` within dirfd, replacing what is there. */
+int fs_pending_commit(struct fs_pending *p, const char *path, mode_t mode,
+		      struct error *err) MUST_USE;
+void fs_pending_release(struct fs_pending *p);
+#define cleanup_pending cleanup(fs_pending_release)
+/* Remove the temporary files that killed processes left in dirfd; living ones are kept. */
+void fs_pending_sweep(int dirfd);
+
+/* What a walk visits. */
+struct fs_entry {
+	const char *path; /* relative to the root, no leading "./" */
+	const char *name; /* last component of path */
+	int dirfd;        /* of the directory that holds it */
+	struct stat st;   /* of the entry itself, links not followed */
+};
+typedef int fs_visit_fn(void *user, const struct fs_entry *entry, struct error *err);
+
+/*
+ * Visit each entry below `root` (not the root itself), a directory before what it holds, siblings
+ * in bytewise order. A non-zero result of `visit` ends the walk and is returned.
+ */
+int fs_walk(int dirfd, const char *root, fs_visit_fn *visit, void *user,
+	    struct error *err) MUST_USE;
+
+/* The names in a directory, sorted, without "." and ".."; release with fs_names_release. */
+struct fs_names {
+	char **items;
+	size_t len, cap;
+};
+int fs_list(int dirfd, const char *path, struct fs_names *out, struct error *err) MUST_USE;
+void fs_names_release(struct fs_names *names);
+
+/* Join with one "/" between; heap. */
+char *fs_join(const char *dir, const char *name);
+
+#endif

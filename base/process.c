@@ -1,0 +1,217 @@
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/alloc.h"
+
+extern char **environ;
+
+void process_result_release(struct process_result *r)
+{
+	if (!r)
+		return;
+	strbuf_release(&r->out_stdout);
+	strbuf_release(&r->out_stderr);
+}
+
+bool process_available(const char *name)
+{
+	const char *path = getenv("PATH");
+	struct slice rest = slice_str(path ? path : "/usr/local/bin:/usr/bin:/bin"), dir;
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) == 0;
+	while (slice_cut(&rest, ':', &dir)) {
+		cleanup_free char *full = xasprintf("%.*s/%s", (int)dir.len,
+						    (const char *)dir.data, name);
+
+		if (access(full, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct pipes {
+	int in[2], out[2], err[2], exec[2];
+};
+
+static void pipes_close(struct pipes *p)
+{
+	int *all[] = { p->in, p->out, p->err, p->exec };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		for (int k = 0; k < 2; k++) {
+			if (all[i][k] >= 0)
+				close(all[i][k]);
+		}
+	}
+}
+
+static int pipes_open(struct pipes *p, bool has_input, struct error *err)
+{
+	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	if (!has_input)
+		p->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if ((has_input ? pipe2(p->in, O_CLOEXEC) < 0 : p->in[0] < 0) ||
+	    pipe2(p->out, O_CLOEXEC) < 0 || pipe2(p->err, O_CLOEXEC) < 0 ||
+	    pipe2(p->exec, O_CLOEXEC) < 0)
+		return error_set_errno(err, errno, "create a pipe");
+	return 0;
+}
+
+static void NORETURN child(const struct process *p, const struct pipes *pipes)
+{
+	int failed;
+
+	if (p->no_network && unshare(CLONE_NEWNET) < 0)
+		goto fail;
+	signal(SIGPIPE, SIG_DFL);
+	if (dup2(pipes->in[0], 0) < 0 || dup2(pipes->out[1], 1) < 0 ||
+	    (!p->inherit_stderr && dup2(pipes->err[1], 2) < 0))
+		goto fail;
+	if (p->extra_fd > 0) {
+		if (p->extra_fd == p->extra_as)
+			fcntl(p->extra_fd, F_SETFD, 0);
+		else if (dup2(p->extra_fd, p->extra_as) < 0)
+			goto fail;
+	}
+	if (p->env)
+		environ = (char **)p->env;
+	execvp(p->argv[0], (char *const *)p->argv);
+fail:
+	failed = errno;
+	if (write(pipes->exec[1], &failed, sizeof(failed)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Takes what a descriptor has. False when it is at its end. */
+static bool take_output(int fd, struct strbuf *into, uint64_t limit, bool *over)
+{
+	char buf[16 * 1024];
+	ssize_t n = read(fd, buf, sizeof(buf));
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN;
+	if (n == 0)
+		return false;
+	if (into->len + (size_t)n > limit)
+		*over = true;
+	else
+		strbuf_add(into, buf, (size_t)n);
+	return true;
+}
+
+static void feed(int *fd, struct slice *left)
+{
+	ssize_t n = left->len ? write(*fd, left->data, left->len) : 0;
+
+	if (n > 0) {
+		left->data += n;
+		left->len -= (size_t)n;
+	}
+	if (!left->len || (n < 0 && errno != EINTR && errno != EAGAIN)) {
+		close(*fd);
+		*fd = -1;
+	}
+}
+
+/* Moves bytes until both outputs are closed, the time is over, or there is too much. */
+static void converse(const struct process *p, struct pipes *pipes, struct process_result *out,
+		     bool *over)
+{
+	uint64_t limit = p->output_limit ? p->output_limit : 16 * MIB;
+	uint64_t end = p->timeout_ms ? now_ms() + p->timeout_ms : 0;
+	struct slice input = p->stdin_data;
+	bool open_out = true, open_err = !p->inherit_stderr;
+
+	if (pipes->in[1] >= 0)
+		fcntl(pipes->in[1], F_SETFL, O_NONBLOCK);
+	while ((open_out || open_err) && !*over) {
+		struct pollfd fds[3] = {
+			{ .fd = open_out ? pipes->out[0] : -1, .events = POLLIN },
+			{ .fd = open_err ? pipes->err[0] : -1, .events = POLLIN },
+			{ .fd = pipes->in[1], .events = POLLOUT },
+		};
+		uint64_t now = end ? now_ms() : 0;
+
+		if (end && now >= end) {
+			out->timed_out = true;
+			return;
+		}
+		if (poll(fds, 3, end ? (int)MIN(end - now, (uint64_t)INT_MAX) : -1) < 0 &&
+		    errno != EINTR)
+			return;
+		if (fds[0].revents)
+			open_out = take_output(pipes->out[0], &out->out_stdout, limit, over);
+		if (fds[1].revents)
+			open_err = take_output(pipes->err[0], &out->out_stderr, limit, over);
+		if (fds[2].revents)
+			feed(&pipes->in[1], &input);
+	}
+}
+
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+int process_run(const struct process *p, struct process_result *out, struct error *err)
+{
+	struct pipes pipes;
+	int status = 0, failed = 0;
+	bool over = false;
+	pid_t pid;
+
+	fflush(NULL);
+	if (pipes_open(&pipes, p->stdin_data.len > 0, err) < 0) {
+		pipes_close(&pipes);
+		return -1;
+	}
+	pid = fork();
+	if (pid < 0) {
+		error_set_errno(err, errno, "start %s", p->argv[0]);
+		pipes_close(&pipes);
+		return -1;
+	}
+	if (pid == 0)
+		child(p, &pipes);
+	close_end(&pipes.in[0]);
+	close_end(&pipes.out[1]);
+	close_end(&pipes.err[1]);
+	close_end(&pipes.exec[1]);
+	if (read(pipes.exec[0], &failed, sizeof(failed)) == sizeof(failed)) {
+		waitpid(pid, &status, 0);
+		pipes_close(&pipes);
+		if (failed == ENOENT)
+			return error_set(err, ERROR_NOT_FOUND, "%s: no such program",
+					 p->argv[0]);
+		return error_set_errno(err, failed, "start %s", p->argv[0]);
+	}
+	converse(p, &pipes, out, &over);
+	if (over || out->timed_out)
+		kill(pid, SIGKILL);
+	pipes_close(&pipes);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (over)
+		return error_set(err, ERROR_LIMIT, "%s: its output is too long", p->argv[0]);
+	out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return 0;
+}
