@@ -1,0 +1,100 @@
+/*
+ * One component of an image: a package, a wheel, a folder, the files of a stage, or what a finish
+ * action made – as a list of entries whose content can be opened at any time, in any order, any
+ * number of times, without the whole being in memory.
+ */
+#ifndef BUILDER_COMPONENT_H
+#define BUILDER_COMPONENT_H
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/stream.h"
+#include "formats/deb822.h"
+#include "formats/tar.h"
+#include "formats/zip_read.h"
+
+enum content_kind {
+	CONTENT_MEMORY, /* bytes in the component's arena */
+	CONTENT_RANGE,  /* a range of fd */
+	CONTENT_ZIP,    /* an entry of the zip file fd */
+	CONTENT_PATH,   /* a file of the host, opened when read; its digest is known */
+};
+
+struct content {
+	enum content_kind kind;
+	struct slice memory;
+	int fd;          /* borrowed from the component */
+	uint64_t offset; /* bytes; size is the entry's */
+	struct zip_entry zip;
+	const char *path;
+	bool has_digest;
+	struct digest digest; /* SHA-256 of the content, when known: proven while read */
+};
+
+/* `size` is the entry's. NULL on error. The caller closes the stream. */
+struct stream *content_open(const struct content *c, uint64_t size, struct error *err) MUST_USE;
+/* The first bytes of the content, at most `len`; *out_len says how many. */
+int content_head(const struct content *c, uint64_t size, void *buf, size_t len, size_t *out_len,
+		 struct error *err) MUST_USE;
+
+struct component_entry {
+	struct tar_entry tar; /* strings in the component's arena */
+	struct content content;
+};
+
+enum component_kind {
+	COMPONENT_DEB,
+	COMPONENT_WHEEL,
+	COMPONENT_TREE,   /* a folder source or `files` */
+	COMPONENT_STAGE,  /* what was copied from an earlier stage */
+	COMPONENT_FINISH, /* what gpuimg made */
+};
+
+/* A maintainer script, for the report of what was not reproduced. */
+struct component_script {
+	const char *name; /* "postinst" */
+	const char *text;
+	size_t len;
+};
+
+struct component {
+	struct arena arena;
+	enum component_kind kind;
+	const char *name, *version, *arch, *source_name; /* source_name: Debian's Source */
+	const char *stage;
+	struct digest key; /* identity for caches: digest of the input and how it was placed */
+	struct {
+		struct component_entry *items;
+		size_t len, cap;
+	} entries; /* in the package's order */
+	int fd; /* backing of ranges and zip entries, owned; -1 */
+	/* LOCK_DEB only */
+	struct slice control;      /* the control stanza */
+	struct slice conffiles;    /* text of DEBIAN/conffiles, or empty */
+	struct slice md5sums;      /* text of DEBIAN/md5sums, or empty */
+	struct slice triggers;     /* text of DEBIAN/triggers, or empty */
+	struct { struct component_script *items; size_t len, cap; } scripts;
+	bool requested, toolkit;
+};
+
+struct component *component_new(enum component_kind kind, const char *name, const char *version);
+void component_free(struct component *c);
+static inline void component_free_p(struct component **c)
+{
+	component_free(*c);
+}
+#define cleanup_component cleanup(component_free_p)
+
+/* Append an entry; `path` etc. are copied to the arena. Returns it, valid until the next add. */
+struct component_entry *component_add(struct component *c, const struct tar_entry *tar);
+/* Conveniences over component_add with owner root, the fixed time, and content in memory. */
+struct component_entry *component_add_text(struct component *c, const char *path, uint32_t mode,
+					   struct slice text);
+struct component_entry *component_add_symlink(struct component *c, const char *path,
+					      const char *target);
+struct component_entry *component_add_dir(struct component *c, const char *path, uint32_t mode);
+
+/* 1980-01-01T00:00:00Z: the time of everything that no package dates. */
+#define FIXED_MTIME INT64_C(315532800)
+
+#endif

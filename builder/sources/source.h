@@ -1,0 +1,76 @@
+/*
+ * One source of packages behind one small interface: resolve at lock time, open at build time.
+ * Fetching is the same for all (builder/fetch.h): every locked input has an address, a digest and
+ * a size.
+ */
+#ifndef BUILDER_SOURCES_SOURCE_H
+#define BUILDER_SOURCES_SOURCE_H
+
+#include "base/out.h"
+#include "builder/component.h"
+#include "builder/store.h"
+#include "manifests/lockfile.h"
+#include "manifests/stack.h"
+#include "net/http.h"
+#include "oci/descriptor.h"
+
+/* What a source may use at lock time. */
+struct source_context {
+	const struct stack *stack;
+	struct platform platform;
+	struct store *store;
+	struct http_client *http;
+	const struct out *out;
+	struct lockfile *lock;          /* inputs and source records are appended to it */
+	struct lock_platform *inputs;   /* of `platform` */
+};
+
+/* What one stage wants of one source. */
+struct source_request {
+	const struct stack_source *source;
+	const struct stack_stage *stage;
+	const struct stack_package *packages; /* named in the manifest, or by the stack section */
+	size_t package_count;
+	bool toolkit; /* asked for by the stack section: inputs are marked so */
+};
+
+/*
+ * Resolve the requests of one stage together, and append the locked inputs in the order of
+ * configuration. Errors: ERROR_USAGE (unknown package: with the place in the manifest and near
+ * names), ERROR_VERDICT (no set fits: with the chain of who wanted what), ERROR_INTEGRITY
+ * (signature, digest), ERROR_NETWORK, ERROR_NOT_FOUND.
+ */
+/* `apt`: all apt requests of the stage (the closure may use every apt source, in the manifest's
+ * order). `whole_os`: pull in Essential packages too. */
+int apt_resolve(const struct source_context *context, const struct source_request *requests,
+		size_t count, bool whole_os, struct error *err) MUST_USE;
+int wheels_resolve(const struct source_context *context, const struct source_request *requests,
+		   size_t count, struct error *err) MUST_USE;
+/* Locks the whole folder (or the sub-folders named as packages). */
+int dir_resolve(const struct source_context *context, const struct source_request *request,
+		struct error *err) MUST_USE;
+
+/*
+ * Open a locked input of the store as a component. The whole input has been verified. NULL on
+ * error. `platform` is the image's.
+ */
+struct component *deb_open(struct store *store, const struct lock_input *input,
+			   struct error *err) MUST_USE;
+
+/* Where a wheel's files go. */
+struct wheel_placing {
+	const char *site;      /* "usr/local/lib/python3.11/dist-packages" */
+	const char *scripts;   /* "usr/local/bin" */
+	const char *prefix;    /* "usr/local" */
+	const char *python;    /* "/usr/bin/python3.11", for shebangs */
+	const char *toolkit;   /* "usr/local/cuda-13.0": nvidia/<cuXX>/… goes there; else NULL */
+	const char *target;    /* "x86_64-linux", under toolkit/targets/ */
+	enum stack_profile profile; /* decides which toolkit files are kept */
+};
+struct component *wheel_open(struct store *store, const struct lock_input *input,
+			     const struct wheel_placing *placing, struct error *err) MUST_USE;
+/* A locked folder: its files are checked against the lock while read. */
+struct component *dir_open(const struct stack_source *source, const struct lock_input *input,
+			   const char *directory, const char *to, struct error *err) MUST_USE;
+
+#endif

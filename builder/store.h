@@ -1,0 +1,77 @@
+/*
+ * The content store: inputs, finished layers and stage results by digest or by key, under
+ * $GPUIMG_STORE, else $XDG_CACHE_HOME/gpuimg, else ~/.cache/gpuimg. Shared by processes: every
+ * file is written under a temporary name and renamed.
+ *
+ *   objects/sha256/ab/abcdef…   a file with that SHA-256
+ *   keys/<kind>/<hex>           small JSON records under the SHA-256 of a recipe
+ *   tmp/                        what is being written; swept of dead processes' files
+ */
+#ifndef BUILDER_STORE_H
+#define BUILDER_STORE_H
+
+#include "base/digest.h"
+#include "base/fs.h"
+#include "base/sink.h"
+#include "base/stream.h"
+
+struct store;
+
+/* `dir` NULL: by the environment. Creates what is missing. */
+struct store *store_open(const char *dir, struct error *err) MUST_USE;
+void store_close(struct store *s);
+static inline void store_close_p(struct store **s)
+{
+	store_close(*s);
+}
+#define cleanup_store cleanup(store_close_p)
+const char *store_path(const struct store *s);
+
+/* True when an object of that digest and size lies there (its bytes are not read). */
+bool store_has(const struct store *s, const struct digest *digest, uint64_t size);
+/*
+ * An object's bytes, proven at the end. ERROR_NOT_FOUND when it is missing. When the end shows
+ * that it is damaged (ERROR_INTEGRITY) it is removed, so that a fetch brings it again.
+ */
+struct stream *store_read(struct store *s, const struct digest *digest, uint64_t size,
+			  struct error *err) MUST_USE;
+/*
+ * A descriptor of an object whose every byte has been verified just now, for random access.
+ * ERROR_NOT_FOUND, ERROR_INTEGRITY (then it is removed). Returns the fd, the caller's, or -1.
+ */
+int store_open_verified(struct store *s, const struct digest *digest, uint64_t size,
+			struct error *err) MUST_USE;
+/* Directory and name of an object for hard-linking it elsewhere. *out_name is heap. */
+int store_locate(struct store *s, const struct digest *digest, int *out_dirfd, char **out_name,
+		 struct error *err) MUST_USE;
+
+/* An object being written: write to ->sink, then commit. */
+struct store_pending {
+	struct fs_pending file;
+	struct sink *sink; /* counts and digests on the way to the file */
+	struct digest_state state;
+	uint64_t bytes;
+	struct sink *raw;
+	struct store *store;
+};
+int store_put_open(struct store *s, struct store_pending *out, struct error *err) MUST_USE;
+/*
+ * Keep it under its digest. `want` (may be NULL) and `want_size` must match: else
+ * ERROR_INTEGRITY. Out of space is ERROR_SYSTEM and leaves nothing.
+ */
+int store_put_commit(struct store_pending *p, const struct digest *want, uint64_t want_size,
+		     struct digest *out_digest, uint64_t *out_size, struct error *err) MUST_USE;
+void store_put_release(struct store_pending *p);
+#define cleanup_store_put cleanup(store_put_release)
+
+/* A record under a key. ERROR_NOT_FOUND. Limit 16 MiB. */
+int store_get_record(struct store *s, const char *kind, const struct digest *key,
+		     struct strbuf *out, struct error *err) MUST_USE;
+int store_put_record(struct store *s, const char *kind, const struct digest *key,
+		     struct slice value, struct error *err) MUST_USE;
+/* An unlinked temporary file in the store's file system. Returns the fd, the caller's, or -1. */
+int store_scratch(struct store *s, struct error *err) MUST_USE;
+/* Remove an object known to be bad. */
+void store_discard(struct store *s, const struct digest *digest);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * gzip, zstd, xz and plain data, both ways (xz: reading only), as streams and sinks.
+ *
+ * What is written depends on the input and the level alone: never on time, host, processor or
+ * number of threads. gzip is written as members of 1 MiB of input each (header 1f 8b 08 00
+ * 00000000 00 ff) by libdeflate, a member whose order-0 entropy says it will not shrink is
+ * stored; zstd as frames of 4 MiB of input each, checksum on, content size set. Members and
+ * frames concatenate, so what two sinks wrote may be joined.
+ *
+ * Reading takes gzip of any origin (many members, through ISA-L), zstd (many frames), xz, plain
+ * tar; trailing zero padding after the last gzip member is allowed, other trailing data is
+ * ERROR_FORMAT. Source: RFC 1952, RFC 1951, RFC 8878.
+ */
+#ifndef FORMATS_COMPRESS_H
+#define FORMATS_COMPRESS_H
+
+#include "base/pool.h"
+#include "base/sink.h"
+#include "base/stream.h"
+
+enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD, COMPRESSION_XZ };
+enum compression_level { LEVEL_FAST, LEVEL_DEFAULT, LEVEL_MAX };
+
+/* "none", "gzip", "zstd", "xz". */
+const char *compression_name(enum compression c);
+/*
+ * Coder, its version and its parameters, as they go into cache keys, the lock and annotations:
+ * "gzip libdeflate-1.14 level 6 member 1048576 store 7.95".
+ */
+char *compression_identity(enum compression c, enum compression_level level);
+
+/* By magic number; `head` holds the first bytes (6 suffice). Anything unknown is NONE. */
+enum compression compression_detect(struct slice head);
+
+/*
+ * The bytes of `inner`, decompressed. Memory is bounded whatever the input says (zstd windows
+ * above 128 MiB and xz dictionaries above 128 MiB are ERROR_LIMIT). At the end the check sums of
+ * the format have been verified and `inner` was read to its end. Borrows `inner`.
+ */
+struct stream *decompress_stream(struct stream *inner, enum compression c);
+/*
+ * The same, with the kind detected from the first bytes; *out_kind (may be NULL) is set before
+ * this returns. NULL on a read error.
+ */
+struct stream *decompress_auto(struct stream *inner, enum compression *out_kind,
+			       struct error *err) MUST_USE;
+/* A raw deflate stream (the body of a zip entry). Ends with the stream's own end marker. */
+struct stream *inflate_stream(struct stream *inner);
+
+/*
+ * Compress into `inner` on the threads of `pool` (NULL: in the caller's). sink_finish() ends the
+ * last member; an empty input writes nothing at all. Borrows `inner` and `pool`.
+ */
+struct sink *compress_sink(struct sink *inner, enum compression c, enum compression_level level,
+			   struct pool *pool);
+
+#endif

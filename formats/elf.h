@@ -1,0 +1,76 @@
+/*
+ * ELF files: header, sections, dynamic entries, notes; defined dynamic symbols on demand.
+ *
+ * elf_read() takes the whole file or a prefix: parts of the file that the slice does not hold
+ * are not an error when only their *content* is missing (`truncated` tells); offsets and counts
+ * that no file could have are ERROR_FORMAT. Nothing is copied: slices point into the input.
+ * Both classes and both byte orders are read. Source: System V gABI 4.1, elf(5).
+ */
+#ifndef FORMATS_ELF_H
+#define FORMATS_ELF_H
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/vec.h"
+
+enum {
+	ELF_MACHINE_386 = 3,
+	ELF_MACHINE_ARM = 40,
+	ELF_MACHINE_X86_64 = 62,
+	ELF_MACHINE_AARCH64 = 183,
+	ELF_MACHINE_CUDA = 190,
+};
+
+enum { ELF_TYPE_REL = 1, ELF_TYPE_EXEC = 2, ELF_TYPE_DYN = 3 };
+
+struct elf_section {
+	struct slice name;
+	uint32_t type;
+	uint64_t flags;
+	uint64_t offset, size; /* bytes, in the file */
+	uint64_t addralign;
+};
+
+struct elf {
+	struct slice file;
+	bool is64, big_endian;
+	uint16_t type, machine;
+	uint8_t osabi;
+	bool truncated;               /* a part that was looked for lies beyond the slice */
+	bool has_dynamic;
+	struct slice interp;          /* PT_INTERP, without NUL */
+	struct slice soname;          /* data NULL: none */
+	struct slice rpath, runpath;  /* as written; data NULL: none */
+	uint64_t flags_1;             /* DT_FLAGS_1 */
+	struct { struct slice *items; size_t len, cap; } needed;   /* in order */
+	struct { struct elf_section *items; size_t len, cap; } sections;
+};
+
+/* True when `head` starts with the ELF magic. */
+bool elf_is(struct slice head);
+/* Release with elf_release. ERROR_FORMAT. */
+int elf_read(struct slice file, struct elf *out, struct error *err) MUST_USE;
+void elf_release(struct elf *elf);
+#define cleanup_elf cleanup(elf_release)
+/*
+ * Bytes from the start of the file that elf_read needs to find interp, soname, needed, rpath and
+ * runpath (section headers aside); 0 when `head` is too short to tell.
+ */
+uint64_t elf_dynamic_end(struct slice head);
+const struct elf_section *elf_section(const struct elf *elf, const char *name);
+
+struct elf_symbol {
+	struct slice name;
+	bool defined, weak;
+	uint8_t type;  /* STT_* */
+	uint64_t size; /* bytes */
+};
+/* The dynamic symbols; caller frees with vec_release. ERROR_FORMAT. */
+struct elf_symbols {
+	struct elf_symbol *items;
+	size_t len, cap;
+};
+int elf_dynamic_symbols(const struct elf *elf, struct elf_symbols *out,
+			struct error *err) MUST_USE;
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * A parsed document (YAML or JSON) that knows where each value stands, so that whoever checks it
+ * can name line and column. Nodes live in the arena they were parsed into.
+ */
+#ifndef FORMATS_NODE_H
+#define FORMATS_NODE_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+enum node_type { NODE_NULL, NODE_SCALAR, NODE_LIST, NODE_MAP };
+
+struct node_pair;
+
+struct node {
+	enum node_type type;
+	size_t line, column; /* from 1 */
+	const char *text;    /* NODE_SCALAR: its value; else "" */
+	bool quoted;         /* NODE_SCALAR: was written in quotes, so it is text, never a number */
+	const struct node *items; /* NODE_LIST */
+	const struct node_pair *pairs; /* NODE_MAP, in the order written, no key twice */
+	size_t count;             /* items or pairs */
+};
+
+struct node_pair {
+	struct node key; /* a scalar */
+	struct node value;
+};
+
+/* The value of `key` in a map, or NULL. */
+const struct node *node_get(const struct node *map, const char *key);
+/* "a map", "a list", "text", "nothing": for error texts. */
+const char *node_type_name(const struct node *node);
+/* Plain scalar that YAML 1.1 core reads as bool (true/false/yes/no/on/off) or integer. */
+bool node_bool(const struct node *node, bool *out);
+bool node_u64(const struct node *node, uint64_t *out);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * The entries of a tar archive (ustar, pax, GNU), one after the other, from a stream of plain tar
+ * bytes. Over libarchive, with what it lets through checked again: a name that is absolute, has
+ * ".." parts, NULs, or is longer than 4096 bytes is ERROR_FORMAT (leading "/" and "./" of ordinary
+ * archives are cut off, not refused); so is a hard link whose target has such a name. Symlink
+ * targets are returned as they are and never followed.
+ *
+ * Read to the end: tar_read_next() gives false only after the archive's padding was read too, so
+ * a digest over the stream covers every byte.
+ */
+#ifndef FORMATS_TAR_READ_H
+#define FORMATS_TAR_READ_H
+
+#include "base/stream.h"
+#include "formats/tar.h"
+
+struct tar_reader;
+
+/* Borrows `inner`. Never NULL. */
+struct tar_reader *tar_read_open(struct stream *inner);
+/*
+ * The next entry: 1, 0 at the end, -1 on error. *out and all it points at are valid until the
+ * next call. Content that was not read is skipped.
+ */
+int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err) MUST_USE;
+/* The content of the entry just given; valid until the next call; owned by the reader. */
+struct stream *tar_read_content(struct tar_reader *r);
+/* Offset in the plain tar of the header(s) of the entry just given, and of its content; bytes. */
+uint64_t tar_read_header_offset(const struct tar_reader *r);
+void tar_read_close(struct tar_reader *r);
+static inline void tar_read_close_p(struct tar_reader **r)
+{
+	tar_read_close(*r);
+}
+#define cleanup_tar_reader cleanup(tar_read_close_p)
+
+#endif

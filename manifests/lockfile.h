@@ -1,0 +1,82 @@
+/*
+ * The lock: the exact inputs of a build, per platform, canonical and stable so that it diffs well.
+ * Lies as stack.lock.json beside stack.yaml. Pretty JSON with sorted keys; schema "gpuimg-lock/1".
+ *
+ * Strings live in the lock's arena.
+ */
+#ifndef MANIFESTS_LOCKFILE_H
+#define MANIFESTS_LOCKFILE_H
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+enum lock_kind { LOCK_DEB, LOCK_WHEEL, LOCK_TREE /* a folder source */ };
+
+/* One input of one stage. The order within a stage counts: it is that of configuration. */
+struct lock_input {
+	enum lock_kind kind;
+	const char *stage;
+	const char *source;  /* id in the manifest */
+	const char *name;    /* package name; LOCK_TREE: path */
+	const char *version; /* "" for LOCK_TREE */
+	const char *arch;    /* "amd64", "all", "" */
+	const char *url;     /* where it was found, credentials cut; LOCK_TREE: "" */
+	struct digest digest; /* SHA-256 of the file; LOCK_TREE: of the canonical listing */
+	uint64_t size;       /* bytes; LOCK_TREE: sum of the files */
+	bool requested;      /* named in the manifest, not only wanted by another package */
+	bool toolkit;        /* brought by the stack section: goes under /usr/local/cuda-X.Y */
+};
+
+struct lock_platform {
+	const char *platform; /* "linux/amd64" */
+	struct {
+		struct lock_input *items;
+		size_t len, cap;
+	} inputs;
+};
+
+/* What a source said of itself, for freeze and downgrade checks. */
+struct lock_source {
+	const char *id, *type;
+	const char *suite; /* "bookworm/main amd64", "" */
+	const char *date;  /* of the Release file, RFC 3339 UTC; "" */
+	struct digest digest; /* of the Release file's signed text */
+};
+
+struct lock_stack {
+	const char *driver, *cuda, *cudnn, *nccl, *python; /* exact or ""; "13.0" for cuda */
+	const char *require_cuda; /* NVIDIA_REQUIRE_CUDA, "" */
+};
+
+struct lockfile {
+	struct arena arena;
+	struct digest manifest; /* of the manifest file's bytes */
+	unsigned assembly;      /* version of the rules that make bytes; see builder/layer.h */
+	struct lock_stack stack;
+	struct {
+		struct lock_source *items;
+		size_t len, cap;
+	} sources;
+	struct {
+		struct lock_platform *items;
+		size_t len, cap;
+	} platforms;
+};
+
+/* ERROR_USAGE when it is not a lock of this version, ERROR_FORMAT, ERROR_NOT_FOUND. */
+int lockfile_read(const char *file, struct lockfile *out, struct error *err) MUST_USE;
+int lockfile_parse(struct slice text, const char *file, struct lockfile *out,
+		   struct error *err) MUST_USE;
+/* Appended; same content, same bytes. */
+void lockfile_write(struct lockfile *lock, struct strbuf *out);
+void lockfile_release(struct lockfile *lock);
+#define cleanup_lockfile cleanup(lockfile_release)
+/* "dir/stack.yaml" → "dir/stack.lock.json". Heap. */
+char *lockfile_path(const char *manifest_file);
+/* The platform's section, created when missing. */
+struct lock_platform *lockfile_platform(struct lockfile *lock, const char *platform);
+
+#endif

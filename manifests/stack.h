@@ -1,0 +1,173 @@
+/*
+ * The stack manifest: one table of keys (stack.c), errors with line, column and the nearest known
+ * key. Reading checks shape and values; what needs sources, files or tables is checked later by
+ * whoever uses it, with the place kept here ("stack.yaml:12:5").
+ *
+ * Strings live in the stack's arena. Absent lists have count 0, absent texts are NULL.
+ */
+#ifndef MANIFESTS_STACK_H
+#define MANIFESTS_STACK_H
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "formats/compress.h"
+
+struct stack_place {
+	size_t line, column; /* from 1; 0: not in the text (a default) */
+};
+
+struct stack_texts {
+	const char **items;
+	size_t count;
+};
+
+struct stack_pair {
+	const char *key, *value;
+};
+
+struct stack_pairs {
+	struct stack_pair *items; /* in the order written */
+	size_t count;
+};
+
+enum stack_libraries { LIBRARIES_AUTO, LIBRARIES_WHEELS, LIBRARIES_SYSTEM };
+enum stack_compat { COMPAT_AUTO, COMPAT_ALWAYS, COMPAT_NEVER };
+enum stack_profile { PROFILE_BASE, PROFILE_RUNTIME, PROFILE_DEVEL };
+enum stack_split { SPLIT_COMPONENT, SPLIT_STAGE, SPLIT_SINGLE };
+enum stack_source_type {
+	SOURCE_APT,
+	SOURCE_WHEELS,
+	SOURCE_DIR,
+	SOURCE_RPM_MD,
+	SOURCE_REDIST,
+};
+
+/* The section `stack`: what the user asks of it; the solver makes versions of it. */
+struct stack_request {
+	const char *driver; /* ">=535.183.06" */
+	struct stack_texts gpus;
+	const char *cuda, *cudnn, *nccl, *python;
+	struct stack_pairs framework;
+	enum stack_libraries libraries;
+	enum stack_compat compat;
+	struct stack_place place;
+};
+
+struct stack_source {
+	const char *id;
+	enum stack_source_type type;
+	bool from_host;
+	const char *url, *suite, *signed_by, *gpgkey, *path;
+	struct stack_texts components;
+	struct stack_place place;
+};
+
+struct stack_package {
+	const char *spec;         /* "g++", "libnccl2=2.28.*", "einops>=0.8"; NULL: see next */
+	const char *requirements; /* path of a requirements file, relative to the manifest */
+	struct stack_place place;
+};
+
+struct stack_packages {
+	const char *source; /* id of a source */
+	struct stack_package *items;
+	size_t count;
+	struct stack_place place;
+};
+
+struct stack_file {
+	const char *from, *to; /* from: relative to the manifest; a folder ends in "/" or is one */
+	const char *mode;      /* "0755"; NULL: 0755 when it is executable for its owner, else 0644 */
+	struct stack_place place;
+};
+
+struct stack_copy {
+	const char *from; /* name of an earlier stage */
+	const char *path, *to, *mode;
+	struct stack_place place;
+};
+
+struct stack_stage {
+	const char *name;
+	enum stack_profile profile;
+	struct stack_packages *packages;
+	size_t package_count;
+	struct stack_file *files;
+	size_t file_count;
+	struct stack_copy *copies;
+	size_t copy_count;
+	struct stack_texts run; /* shell commands, in order */
+	struct stack_place place;
+};
+
+struct stack_image {
+	const char *user_name, *home; /* NULL: root */
+	uint64_t uid, gid;
+	struct stack_texts entrypoint, cmd, expose, volumes;
+	struct stack_pairs env, labels, annotations;
+	const char *workdir, *stop_signal;
+};
+
+struct stack_layers {
+	enum compression compression; /* gzip unless said */
+	enum compression_level level;
+	enum stack_split split;
+	uint64_t max_size; /* bytes, compressed; 1 GiB unless said */
+};
+
+struct stack_ignore {
+	const char *rule, *path, *reason, *until; /* until: "2027-01-01" or NULL */
+	struct stack_place place;
+};
+
+struct stack_test_run {
+	struct stack_texts cmd;
+	const char *expect;
+};
+
+struct stack {
+	struct arena arena;
+	const char *file;      /* as it was named */
+	const char *directory; /* of the file: what relative paths start from */
+	struct digest digest;  /* of the file's bytes */
+	const char *name, *tag;
+	struct stack_texts platforms; /* "linux/amd64"; at least one */
+	struct stack_request stack;
+	struct stack_source *sources;
+	size_t source_count;
+	const char *base_image; /* NULL: none */
+	struct stack_stage *stages; /* at least one; the last is the image */
+	size_t stage_count;
+	struct stack_image image;
+	struct stack_layers layers;
+	struct stack_texts acknowledged_scripts; /* "sha256:…" */
+	const char *lint_fail_on;                /* "error", "warning", "info", "never" */
+	struct stack_ignore *lint_ignores;
+	size_t lint_ignore_count;
+	const char *test_require; /* NULL, "load", "run" */
+	struct stack_test_run *test_runs;
+	size_t test_run_count;
+	struct stack_texts publish;
+};
+
+/*
+ * Read a manifest file (.json: strict JSON, else YAML). ERROR_USAGE for what the user must mend
+ * (with "FILE:LINE:COLUMN: …"), ERROR_NOT_FOUND, ERROR_LIMIT. Release with stack_release.
+ */
+int stack_read(const char *file, struct stack *out, struct error *err) MUST_USE;
+/* The same from memory; `file` names it. */
+int stack_parse(struct slice text, const char *file, struct stack *out, struct error *err) MUST_USE;
+void stack_release(struct stack *stack);
+#define cleanup_stack cleanup(stack_release)
+
+/* The source or stage of that name, or NULL. */
+const struct stack_source *stack_source(const struct stack *stack, const char *id);
+const struct stack_stage *stack_stage(const struct stack *stack, const char *name);
+/* ERROR_USAGE at a place of this manifest: "FILE:LINE:COLUMN: text". Returns -1. */
+int stack_error(const struct stack *stack, struct stack_place place, struct error *err,
+		const char *fmt, ...) PRINTF_LIKE(4, 5);
+const char *stack_source_type_name(enum stack_source_type type);
+const char *stack_profile_name(enum stack_profile profile);
+
+#endif

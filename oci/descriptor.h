@@ -1,0 +1,42 @@
+/*
+ * A descriptor: media type, digest and size, with what else may stand in one.
+ * Source: OCI image specification 1.1, descriptor.md.
+ */
+#ifndef OCI_DESCRIPTOR_H
+#define OCI_DESCRIPTOR_H
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "formats/json.h"
+
+struct platform {
+	const char *os;           /* "linux"; NULL: no platform given */
+	const char *architecture; /* "amd64", "arm64" */
+	const char *variant;      /* NULL: none */
+};
+
+struct descriptor {
+	const char *media_type;
+	struct digest digest;
+	uint64_t size; /* bytes */
+	struct platform platform;
+	const char *artifact_type; /* NULL: none */
+	const json_t *annotations; /* borrowed from the parsed document; NULL: none */
+};
+
+/* `where` names the value in errors ("layers[2]"). Strings are copied to `arena`. ERROR_FORMAT. */
+int descriptor_parse(const json_t *value, const char *where, struct arena *arena,
+		     struct descriptor *out, struct error *err) MUST_USE;
+/* A new object; the caller's to json_decref. */
+json_t *descriptor_json(const struct descriptor *d);
+/* Parse "linux/amd64", "linux/arm64/v8" (the default variant is dropped). ERROR_USAGE. */
+int platform_parse(const char *text, struct arena *arena, struct platform *out,
+		   struct error *err) MUST_USE;
+/* "linux/amd64"; in `arena`. */
+const char *platform_text(const struct platform *p, struct arena *arena);
+/* arm64 and arm64/v8 are the same. */
+bool platform_equal(const struct platform *a, const struct platform *b);
+/* What this program runs on. */
+struct platform platform_host(void);
+
+#endif

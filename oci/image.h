@@ -1,0 +1,48 @@
+/*
+ * One opened image of one platform: manifest, configuration, layers; computes what its source
+ * does not carry, and verifies every byte it hands out.
+ */
+#ifndef OCI_IMAGE_H
+#define OCI_IMAGE_H
+
+#include "formats/compress.h"
+#include "oci/config.h"
+#include "oci/manifest.h"
+#include "oci/reference.h"
+#include "oci/source.h"
+
+struct image {
+	struct arena arena;
+	const char *name;              /* as the user wrote it */
+	struct image_source *source;   /* owned */
+	const char *rootfs;            /* unpacked root: no manifest, config or layers; else NULL */
+	struct descriptor root;        /* what the name stands for: index or manifest */
+	struct descriptor descriptor;  /* of the image manifest */
+	struct manifest manifest;
+	struct image_config config;
+	struct strbuf manifest_text, config_text; /* the exact bytes */
+};
+
+/*
+ * Open the image a parsed name stands for: oci:, oci-archive:, docker-archive:, rootfs: and
+ * standard input. (docker:// comes from registry/, the engines' from their tools: the caller
+ * then uses image_open_source.) `platform` NULL: the host's. Errors of any code, with the name.
+ */
+int image_open(const struct image_name *name, const struct platform *platform,
+	       struct image *out, struct error *err) MUST_USE;
+/* Takes `source`. */
+int image_open_source(struct image_source *source, const char *name,
+		      const struct platform *platform, struct image *out,
+		      struct error *err) MUST_USE;
+void image_release(struct image *image);
+#define cleanup_image cleanup(image_release)
+
+/*
+ * The plain tar of layer `i`. Both the compressed digest and the diff_id are verified: reading to
+ * the end fails with ERROR_INTEGRITY when either is wrong. NULL on error. The caller closes it.
+ */
+struct stream *image_layer(struct image *image, size_t i, struct error *err) MUST_USE;
+/* The compressed bytes of layer `i`, verified at the end. */
+struct stream *image_layer_blob(struct image *image, size_t i, struct error *err) MUST_USE;
+
+#endif

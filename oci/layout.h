@@ -1,0 +1,73 @@
+/*
+ * An OCI image layout on disk: get, put, tag, list. Writers follow "blob appears under its name
+ * only when complete, index.json last", so that a killed run leaves a valid layout.
+ * Source: OCI image specification 1.1, image-layout.md.
+ */
+#ifndef OCI_LAYOUT_H
+#define OCI_LAYOUT_H
+
+#include "base/sink.h"
+#include "oci/manifest.h"
+#include "oci/source.h"
+
+struct layout;
+
+/* Open an existing layout. ERROR_NOT_FOUND, ERROR_FORMAT. */
+struct layout *layout_open(const char *dir, struct error *err) MUST_USE;
+/* Open, creating the directory and oci-layout when missing. A non-empty foreign directory is
+ * ERROR_USAGE. Sweeps what killed runs left. */
+struct layout *layout_create(const char *dir, struct error *err) MUST_USE;
+void layout_close(struct layout *l);
+static inline void layout_close_p(struct layout **l)
+{
+	layout_close(*l);
+}
+#define cleanup_layout cleanup(layout_close_p)
+
+bool layout_has(const struct layout *l, const struct digest *digest, uint64_t size);
+/*
+ * Store `src` as a blob and describe it (digest and size; media_type is the caller's).
+ * ERROR_LIMIT over `limit` bytes; ERROR_SYSTEM. A reader never sees half a blob.
+ */
+int layout_put(struct layout *l, struct stream *src, uint64_t limit, struct descriptor *out,
+	       struct error *err) MUST_USE;
+/* The same for bytes in memory. */
+int layout_put_bytes(struct layout *l, struct slice bytes, struct descriptor *out,
+		     struct error *err) MUST_USE;
+/*
+ * Take the file `name` in `dirfd`, known to be this blob, by reflink, else hard link, else copy.
+ */
+int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,
+		uint64_t size, struct error *err) MUST_USE;
+/* The bytes of a blob, unverified. ERROR_NOT_FOUND. */
+struct stream *layout_blob(struct layout *l, const struct digest *digest,
+			   struct error *err) MUST_USE;
+/*
+ * Point `tag` at a manifest or index, replacing an earlier entry of that tag. Entries are kept
+ * sorted by tag. The last step of a build.
+ */
+int layout_tag(struct layout *l, const char *tag, const struct descriptor *desc,
+	       struct error *err) MUST_USE;
+/*
+ * Resolve `tag` (NULL: the only entry). ERROR_NOT_FOUND names the tags there are. Strings live in
+ * `arena`.
+ */
+int layout_resolve(struct layout *l, const char *tag, struct arena *arena,
+		   struct descriptor *out, struct error *err) MUST_USE;
+/*
+ * Write the layout's image `tag` and all it refers to as an oci-archive: entries sorted, the one
+ * time, mode 0644. Written to `out` completely or not at all by the caller's pending file.
+ */
+int layout_archive(struct layout *l, const char *tag, struct sink *out,
+		   struct error *err) MUST_USE;
+
+/* Sources. NULL on error. The last works on an unpacked directory. */
+struct image_source *layout_source(const char *dir, const char *tag,
+				   struct error *err) MUST_USE;
+/* oci-archive and docker-archive, plain or compressed; told apart by content; `fd` is taken. An
+ * archive that cannot be seeked is spooled to an unlinked temporary file. */
+struct image_source *archive_source(int fd, const char *name, const char *tag,
+				    struct error *err) MUST_USE;
+struct image_source *rootfs_source(const char *dir, struct error *err) MUST_USE;
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Where an image's blobs come from, as an interface: a layout directory, an archive, an unpacked
+ * root; a registry implements it too, so that lint never includes registry.
+ *
+ * A source supplies the minimum; oci/image.h computes the rest.
+ */
+#ifndef OCI_SOURCE_H
+#define OCI_SOURCE_H
+
+#include "base/stream.h"
+#include "oci/descriptor.h"
+
+struct image_source;
+
+struct image_source_ops {
+	/*
+	 * The document that the name stands for (index or manifest), appended to `out`, and its
+	 * descriptor. Its digest has been verified where the source knows one.
+	 */
+	int (*root)(struct image_source *s, struct strbuf *out, struct descriptor *desc,
+		    struct error *err);
+	/* The bytes of a blob, unverified; NULL on error. The caller closes the stream. */
+	struct stream *(*blob)(struct image_source *s, const struct descriptor *desc,
+			       struct error *err);
+	void (*close)(struct image_source *s);
+};
+
+struct image_source {
+	const struct image_source_ops *ops;
+	const char *rootfs; /* path of an unpacked root: then there are no blobs; else NULL */
+};
+
+static inline void image_source_close(struct image_source *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+DEFINE_CLEANUP(struct image_source *, image_source_close)
+#define cleanup_source cleanup(image_source_close_p)
+
+#endif
