@@ -1,0 +1,5 @@
+#include "cli/command.h"
+
+const struct command *const commands[] = {
+	NULL,
+};

@@ -1,0 +1,102 @@
+#include <signal.h>
+
+#include "base/nearest.h"
+#include "cli/command.h"
+#include "cli/version.h"
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++) {
+		if (str_equal((*c)->name, name))
+			return *c;
+	}
+	return NULL;
+}
+
+static int report(const struct error *err, const struct out *out)
+{
+	fflush(out->out);
+	fprintf(out->err, "%sgpuimg:%s %s\n", out->err_colour ? "\033[31m" : "",
+		out->err_colour ? "\033[0m" : "", err->text);
+	return error_exit_status(err->code);
+}
+
+static int unknown_command(const char *name, struct error *err)
+{
+	struct nearest near = nearest_start(name);
+
+	for (const struct command *const *c = commands; *c; c++)
+		nearest_try(&near, (*c)->name);
+	if (near.best)
+		return error_set(err, ERROR_USAGE, "no command '%s'; did you mean '%s'?", name,
+				 near.best);
+	return error_set(err, ERROR_USAGE, "no command '%s' (see gpuimg --help)", name);
+}
+
+static bool wants_colour(const char *when, FILE *file)
+{
+	if (str_equal(when, "always"))
+		return true;
+	return str_equal(when, "auto") && isatty(fileno(file)) && !getenv("NO_COLOR");
+}
+
+static void apply_global(const struct invocation *in, struct out *out)
+{
+	const char *when = option_text(in, "color", "auto");
+
+	out->colour = wants_colour(when, out->out);
+	out->err_colour = wants_colour(when, out->err);
+	for (size_t n = 0; option_nth(in, "verbose", n); n++)
+		out->verbosity++;
+	if (option_given(in, "quiet"))
+		out->verbosity = -1;
+}
+
+static int run_command(const struct command *command, int argc, const char *const *argv,
+		       struct out *out, struct error *err)
+{
+	cleanup_invocation struct invocation in = { 0 };
+	int status;
+
+	if (options_parse(command, argc, argv, &in, err) < 0)
+		return -1;
+	apply_global(&in, out);
+	in.out = out;
+	if (option_given(&in, "help")) {
+		help_command(out, command);
+		return 0;
+	}
+	status = command->run(&in, err);
+	if (status >= 0 && (fflush(out->out) != 0 || ferror(out->out)))
+		return error_set_errno(err, errno, "write the result");
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct out out = { .out = stdout, .err = stderr };
+	struct error err = { 0 };
+	const char *name = argc > 1 ? argv[1] : "--help";
+	const struct command *command;
+	int status;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (str_equal(name, "--help") || str_equal(name, "-h") || str_equal(name, "help")) {
+		command = argc > 2 ? command_find(argv[2]) : NULL;
+		if (command)
+			help_command(&out, command);
+		else
+			help_overview(&out);
+		return argc > 1 ? 0 : 2;
+	}
+	if (str_equal(name, "--version")) {
+		out_print(&out, "gpuimg %s\n", GPUIMG_VERSION);
+		return 0;
+	}
+	command = command_find(name);
+	if (!command)
+		unknown_command(name, &err);
+	status = command ? run_command(command, argc - 2, (const char *const *)argv + 2, &out, &err) :
+			   -1;
+	return status < 0 ? report(&err, &out) : status;
+}
