@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/out.h"
+#include "base/slice.h"
 #include "base/vec.h"
 
 struct option {

@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include "base/strbuf.h"
+
 static void print_options(const struct out *out, const struct option *table)
 {
 	for (; table && table->name; table++) {

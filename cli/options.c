@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include "base/strbuf.h"
+
 #include "base/nearest.h"
 
 static const char *const color_choices[] = { "auto", "always", "never", NULL };
