@@ -83,10 +83,64 @@ $O/tests/fuzz/%: $O/tests/fuzz/%.o $O/tests/fuzz/standalone.o $O/libgpuimg.a
 FORCE:
 -include $(shell find $O -name '*.d' 2>/dev/null)
 
+check: ## everything that needs no GPU; installs what is missing when run as root on Debian
+	@tests/install-deps
+	@$(MAKE) --no-print-directory check-all
+
+check-all: all
+	@tests/run-all
+
 check-unit: $(unit_bin) $(if $(cli_obj),$O/gpuimg) ## unit tests
 	@tests/run-unit $(unit_bin)
+
+check-fuzz: ## replay each fuzz corpus under ASan and UBSan
+	@$(MAKE) --no-print-directory O=build/asan SAN=address,undefined fuzz-replay
+
+fuzz-replay: $(fuzz_bin)
+	@tests/run-fuzz $(fuzz_bin)
+
+check-e2e: all ## the program against real tools
+	@tests/run-e2e $(E2E)
+
+check-layers: ## who may include whom
+	@tests/check-layers
+
+check-headers: ## each header compiles alone
+	@tests/check-headers "$(CC) $(std) $(warn) $(deps_c)" $(headers)
+
+check-globals: $O/libgpuimg.a $(cli_obj) ## no mutable state
+	@tests/check-globals $(lib_obj) $(cli_obj)
+
+check-asan: ## unit tests under ASan and UBSan
+	@$(MAKE) --no-print-directory O=build/asan SAN=address,undefined check-unit
+
+check-clang: ## clean with clang too
+	@$(MAKE) --no-print-directory CC=clang O=build/clang all
+
+check-valgrind: $(unit_bin) ## unit tests under valgrind (slow)
+	@for t in $(unit_bin); do valgrind -q --error-exitcode=9 --leak-check=full $$t >/dev/null || exit 1; done
+
+fuzz: ## search for crashes: make fuzz SECONDS=60
+	@$(MAKE) --no-print-directory CC=clang O=build/fuzz SAN=fuzzer-no-link,address,undefined $(fuzz_src:%.c=build/fuzz/search/%)
+	@tests/run-fuzz --search $(SECONDS) $(fuzz_src:%.c=build/fuzz/search/%)
+
+$O/search/tests/fuzz/%: $O/tests/fuzz/%.o $O/libgpuimg.a
+	@mkdir -p $(@D)
+	$(link) -fsanitize=fuzzer -o $@ $^ $(deps_l)
+
+bench: all ## ratios against umoci, skopeo and the floor
+	@tests/bench/run
+
+demo: ## install what is missing, build gpuimg and a CUDA 13 image, lint and test it
+	@tests/install-deps
+	@$(MAKE) --no-print-directory all
+	@tests/demo
+
+install: all ## DESTDIR and PREFIX are honoured
+	install -D -m 0755 $O/gpuimg $(DESTDIR)$(PREFIX)/bin/gpuimg
 
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: all help clean FORCE check-unit
+.PHONY: all help check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+	check-asan check-clang check-valgrind fuzz bench demo install clean FORCE

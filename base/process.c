@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -68,6 +69,7 @@ static void NORETURN child(const struct process *p, const struct pipes *pipes)
 {
 	int failed;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing we started outlives us */
 	if (p->no_network && unshare(CLONE_NEWNET) < 0)
 		goto fail;
 	signal(SIGPIPE, SIG_DFL);
