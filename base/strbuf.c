@@ -52,6 +52,23 @@ void strbuf_addf(struct strbuf *b, const char *fmt, ...)
 	strbuf_adds(b, text);
 }
 
+void strbuf_add_quoted(struct strbuf *b, struct slice s, size_t limit)
+{
+	size_t n = MIN(s.len, limit);
+
+	/* Not through the middle of a UTF-8 sequence. */
+	while (n < s.len && n > 0 && (s.data[n] & 0xc0) == 0x80)
+		n--;
+	strbuf_addc(b, '\'');
+	for (size_t i = 0; i < n; i++) {
+		if (s.data[i] < 0x20 || s.data[i] == 0x7f)
+			strbuf_addf(b, "\\x%02x", s.data[i]);
+		else
+			strbuf_addc(b, (char)s.data[i]);
+	}
+	strbuf_adds(b, n < s.len ? "...'" : "'");
+}
+
 void strbuf_add_zeros(struct strbuf *b, size_t count)
 {
 	reserve(b, count);

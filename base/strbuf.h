@@ -20,6 +20,11 @@ void strbuf_add(struct strbuf *b, const void *data, size_t len);
 void strbuf_adds(struct strbuf *b, const char *s);
 void strbuf_addc(struct strbuf *b, char c);
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/*
+ * Append hostile text for people: in single quotes, control characters as \xNN (what is
+ * above ASCII stays), cut with "..." after `limit` bytes.
+ */
+void strbuf_add_quoted(struct strbuf *b, struct slice s, size_t limit);
 /* Append `count` zero bytes. */
 void strbuf_add_zeros(struct strbuf *b, size_t count);
 /* Cut to `len` bytes, which must not be more than there are. */
