@@ -3,8 +3,8 @@
  * Fetching is the same for all (builder/fetch.h): every locked input has an address, a digest and
  * a size.
  */
-#ifndef BUILDER_SOURCES_SOURCE_H
-#define BUILDER_SOURCES_SOURCE_H
+#ifndef BUILDER_SOURCES_PACKAGE_SOURCE_H
+#define BUILDER_SOURCES_PACKAGE_SOURCE_H
 
 #include "base/out.h"
 #include "builder/component.h"
