@@ -23,8 +23,9 @@ link     = $(CC) -pie -Wl,-z,relro,-z,now $(san) $(CFLAGS) $(LDFLAGS)
 
 rule_src := $(sort $(wildcard lint/rules/*.c))
 rule_ids := $(foreach f,$(notdir $(rule_src)),$(firstword $(subst _, ,$(f))))
+tables   := $(sort $(wildcard manifests/tables/*))
 lib_src  := $(sort $(wildcard $(modules:%=%/*.c)))
-lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o) $(if $(wildcard builder/embedded.list),$O/builder/embedded.gen.o)
+lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o) $(if $(tables),$O/manifests/embedded.gen.o)
 cli_obj  := $(patsubst %.c,$O/%.o,$(sort $(wildcard cli/*.c)))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 unit_bin := $(unit_src:%.c=$O/%)
@@ -71,6 +72,10 @@ $O/lint/rules.gen.c: $O/sources # the rule table, from the file names
 	   for id in $(rule_ids); do echo "extern const struct rule rule_$$id;"; done; \
 	   echo 'const struct rule *const rules[] = {'; for id in $(rule_ids); do echo "	&rule_$$id,"; done; \
 	   echo '};'; echo 'const size_t rules_count = ARRAY_LEN(rules);'; } >$@
+
+$O/manifests/embedded.gen.c: $(tables) manifests/embed $O/sources # the tables become part of the program
+	@mkdir -p $(@D)
+	@manifests/embed $(tables) >$@
 
 $O/tests/unit/%: $O/tests/unit/%.o $(support) $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')

@@ -1,0 +1,31 @@
+/*
+ * Stack manifest into lockfile: what the stack section asks of the CUDA toolkit becomes packages
+ * of a source, by manifests/tables/components.json; then every source resolves what each stage
+ * wants, for each platform. The only step that may use the network besides builder/fetch.
+ */
+#ifndef BUILDER_LOCK_H
+#define BUILDER_LOCK_H
+
+#include "base/out.h"
+#include "builder/store.h"
+#include "manifests/lockfile.h"
+#include "manifests/stack.h"
+#include "net/http.h"
+
+struct lock_request {
+	const struct stack *stack;
+	struct store *store;       /* indexes are kept in it */
+	struct http_client *http;
+	const struct out *out;     /* notes on what is being asked */
+};
+
+/*
+ * Fill *out (zeroed; release with lockfile_release). Everything an image is made of is in it with
+ * its digest, but for the manifest's own `files`, which are read when the image is built.
+ * Errors: ERROR_USAGE (with the place in the manifest), ERROR_VERDICT (no set fits),
+ * ERROR_INTEGRITY, ERROR_NETWORK, ERROR_NOT_FOUND, ERROR_SYSTEM.
+ */
+int lock_stack(const struct lock_request *request, struct lockfile *out,
+	       struct error *err) MUST_USE;
+
+#endif
