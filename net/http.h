@@ -4,7 +4,7 @@
  * A client is one thread's. Redirects are followed here, not by libcurl: credentials and cookies
  * never go to another host (scheme, name and port), at most 10 hops, https never falls to http.
  * TLS verification is on and has no switch. HTTP/1.1 for all. Proxies come from the environment
- * as curl reads them. Only http, https and (http_download) file URLs.
+ * as curl reads them. CA certificates: SSL_CERT_FILE, else the system's. Only http, https and (http_download) file URLs.
  * Nothing secret stands in an error text: URLs are shown without user info and query.
  */
 #ifndef NET_HTTP_H
@@ -18,7 +18,7 @@ struct http_client;
 
 struct http_options {
 	const char *user_agent;      /* NULL: "gpuimg/VERSION" */
-	const char *ca_file;         /* extra CA bundle; NULL: the system's */
+	const char *ca_file;         /* CA bundle trusted besides the system's; NULL: none */
 	const char *client_cert, *client_key; /* NULL: none */
 	uint64_t connect_timeout_ms; /* 0: 30 s */
 	uint64_t stall_timeout_ms;   /* no byte for that long ends a transfer; 0: 60 s */
@@ -39,10 +39,23 @@ struct http_request {
 	const char *authorization;  /* value of the header, sent to this URL's host only; or NULL */
 	struct stream *body;        /* streamed request body; NULL: none */
 	uint64_t body_size;         /* bytes of body */
-	bool expect_continue;       /* Expect: 100-continue, wait up to 5 s */
+	bool expect_continue;       /* Expect: 100-continue, wait up to 1 s; 417 repeats without */
 	bool no_redirect;           /* give the 3xx answer back */
 	struct sink *out_body;      /* where a 2xx body goes; NULL: into response.body */
 	uint64_t body_limit;        /* most bytes kept in response.body; 0: 4 MiB */
+	uint64_t stall_timeout_ms;  /* instead of the client's, for slow answers; 0: the client's */
+};
+
+/* Why there was no answer, for those who decide about another try. */
+enum http_failure {
+	HTTP_FAILURE_NONE = 0,
+	HTTP_FAILURE_RESOLVE,     /* the name of the host (or proxy) has no address */
+	HTTP_FAILURE_CONNECT,     /* nobody listens, or not in time */
+	HTTP_FAILURE_HANDSHAKE,   /* the peer speaks no TLS that we speak */
+	HTTP_FAILURE_CERTIFICATE, /* the peer's certificate is not trusted */
+	HTTP_FAILURE_TRANSFER,    /* cut or stalled after the connection stood */
+	HTTP_FAILURE_REDIRECT,    /* a redirect that is not followed */
+	HTTP_FAILURE_LOCAL,       /* the request itself, its body stream or its sink */
 };
 
 struct http_response {
@@ -50,6 +63,8 @@ struct http_response {
 	struct strbuf body;    /* of any status, when out_body is NULL or status is not 2xx */
 	struct strbuf headers; /* "name: value\n" lines of the final answer, names in lower case */
 	char *url;             /* that answered, after redirects */
+	enum http_failure failure; /* set when http_perform gives -1 */
+	uint64_t body_sent;    /* bytes of the request body that were handed to the connection */
 };
 
 void http_response_release(struct http_response *r);
@@ -59,7 +74,13 @@ struct slice http_header(const struct http_response *r, const char *name);
 /* The n-th (from 0) header of that name; data NULL when there are fewer. */
 struct slice http_header_nth(const struct http_response *r, const char *name, size_t n);
 
-/* One exchange, any status. ERROR_NETWORK when there was none; ERROR_LIMIT. */
+/*
+ * One exchange, any status. ERROR_NETWORK when there was none; ERROR_LIMIT; what the body stream
+ * or the sink gave. `out` is zeroed or released before, and is to be released in any case.
+ * The body must end after exactly body_size bytes: it is read to its end before its last bytes
+ * are sent, so that a stream that proves itself (stream_verify) stops a wrong body in time.
+ * A request with a body is not repeated at a redirect once bytes of it were sent.
+ */
 int http_perform(struct http_client *c, const struct http_request *request,
 		 struct http_response *out, struct error *err) MUST_USE;
 /*
@@ -73,7 +94,18 @@ int http_download(struct http_client *c, const char *url, const char *authorizat
 char *http_url_display(const char *url);
 /* Percent-encode all but unreserved characters; appended. */
 void http_encode(struct strbuf *out, const char *text);
-/* Resolve `location` (absolute, absolute path, relative) against `base`. Heap; NULL if bad. */
+/* Same scheme, host and port. */
+bool http_same_origin(const char *a, const char *b);
+/* Retry-After of an answer, seconds or date, at most a day; 0: none, or in the past. */
+uint64_t http_retry_after_ms(const struct http_response *r);
+/* Statuses after which the same request may go better later: 408, 429, most of 5xx. */
+bool http_status_transient(int status);
+/* Sleep, through signals. */
+void http_sleep_ms(uint64_t ms);
+/*
+ * Resolve `location` (absolute, absolute path, relative) against `base`. The fragment is dropped,
+ * and the rest stays as it came: signatures may depend on it. Heap; NULL if bad, or not http(s).
+ */
 char *http_resolve(const char *base, const char *location);
 
 #endif
