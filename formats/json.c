@@ -24,22 +24,43 @@ static const char *type_name(const json_t *value)
 	return "nothing";
 }
 
-int json_parse(struct slice text, json_t **out, struct error *err)
+static int load(struct slice text, json_t **out, json_error_t *cause)
 {
 	const char *data = text.data ? (const char *)text.data : "";
+
+	*out = json_loadb(data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, cause);
+	if (*out)
+		return 0;
+	/* Jansson quotes the input, which may hold anything. */
+	for (char *c = cause->text; *c; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	}
+	cause->line = MAX(cause->line, 1);
+	cause->column = MAX(cause->column, 1);
+	return -1;
+}
+
+int json_parse(struct slice text, json_t **out, struct error *err)
+{
 	json_error_t cause;
 	json_t *value;
 
-	value = json_loadb(data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &cause);
-	if (!value) {
-		/* Jansson quotes the input, which may hold anything. */
-		for (char *c = cause.text; *c; c++) {
-			if ((unsigned char)*c < 0x20 || *c == 0x7f)
-				*c = '?';
-		}
+	if (load(text, &value, &cause) < 0)
 		return error_set(err, ERROR_FORMAT, "line %d, column %d: not valid JSON: %s",
-				 MAX(cause.line, 1), MAX(cause.column, 1), cause.text);
-	}
+				 cause.line, cause.column, cause.text);
+	*out = value;
+	return 0;
+}
+
+int json_parse_named(struct slice text, const char *name, json_t **out, struct error *err)
+{
+	json_error_t cause;
+	json_t *value;
+
+	if (load(text, &value, &cause) < 0)
+		return error_set(err, ERROR_FORMAT, "%s:%d:%d: not valid JSON: %s", name, cause.line,
+				 cause.column, cause.text);
 	*out = value;
 	return 0;
 }

@@ -26,6 +26,9 @@ static inline void json_decref_p(json_t **j)
  * ERROR_FORMAT with line and column. The caller has limited the size of `text`.
  */
 int json_parse(struct slice text, json_t **out, struct error *err) MUST_USE;
+/* The same for a text with a name: errors begin with "NAME:LINE:COLUMN: ". */
+int json_parse_named(struct slice text, const char *name, json_t **out,
+		     struct error *err) MUST_USE;
 /* Append: sorted keys, no blanks, shortest escapes, "/" and UTF-8 as they are, no newline. */
 void json_canonical(const json_t *value, struct strbuf *out);
 /* Append: sorted keys, indented by two, final newline. For files that people read. */

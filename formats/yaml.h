@@ -1,8 +1,9 @@
 /*
- * YAML 1.1 (and JSON, which is read as YAML's flow style after a strict JSON check) into nodes.
+ * YAML 1.1 and strict JSON into nodes that know where they stand.
  * Limits: 16 MiB of text, 64 levels, 200 000 nodes; anchors and aliases are allowed but each
  * expansion counts against the node limit; a key twice in one map, several documents, tags other
- * than the core ones, and keys that are not scalars are errors.
+ * than the core ones, merge keys ("<<") and keys that are not scalars are errors. Columns count
+ * characters.
  * Source: yaml.org/spec/1.1; uses libyaml.
  */
 #ifndef FORMATS_YAML_H
