@@ -56,8 +56,8 @@ struct store_pending {
 };
 int store_put_open(struct store *s, struct store_pending *out, struct error *err) MUST_USE;
 /*
- * Keep it under its digest. `want` (may be NULL) and `want_size` must match: else
- * ERROR_INTEGRITY. Out of space is ERROR_SYSTEM and leaves nothing.
+ * Keep it under its digest. `want` (may be NULL) and `want_size` (UINT64_MAX: any) must match:
+ * else ERROR_INTEGRITY. Out of space is ERROR_SYSTEM and leaves nothing.
  */
 int store_put_commit(struct store_pending *p, const struct digest *want, uint64_t want_size,
 		     struct digest *out_digest, uint64_t *out_size, struct error *err) MUST_USE;
