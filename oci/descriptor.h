@@ -24,17 +24,24 @@ struct descriptor {
 	const json_t *annotations; /* borrowed from the parsed document; NULL: none */
 };
 
-/* `where` names the value in errors ("layers[2]"). Strings are copied to `arena`. ERROR_FORMAT. */
+/*
+ * `where` names the value in errors ("layers[2]"). Strings are copied to `arena`. A platform without
+ * os or architecture gets "unknown" for it. ERROR_FORMAT: a required member is missing or ill-typed,
+ * the digest is malformed or of an algorithm other than sha256 and sha512, an annotation is no text.
+ */
 int descriptor_parse(const json_t *value, const char *where, struct arena *arena,
 		     struct descriptor *out, struct error *err) MUST_USE;
 /* A new object; the caller's to json_decref. */
 json_t *descriptor_json(const struct descriptor *d);
-/* Parse "linux/amd64", "linux/arm64/v8" (the default variant is dropped). ERROR_USAGE. */
+/*
+ * Parse "linux/amd64", "linux/arm64/v8" (the default variant is dropped; x86_64 and aarch64 are
+ * taken for amd64 and arm64). ERROR_USAGE.
+ */
 int platform_parse(const char *text, struct arena *arena, struct platform *out,
 		   struct error *err) MUST_USE;
 /* "linux/amd64"; in `arena`. */
 const char *platform_text(const struct platform *p, struct arena *arena);
-/* arm64 and arm64/v8 are the same. */
+/* arm64 and arm64/v8 are the same, so are amd64 and amd64/v1. NULL members equal only NULL. */
 bool platform_equal(const struct platform *a, const struct platform *b);
 /* What this program runs on. */
 struct platform platform_host(void);

@@ -35,7 +35,9 @@ int layout_put(struct layout *l, struct stream *src, uint64_t limit, struct desc
 int layout_put_bytes(struct layout *l, struct slice bytes, struct descriptor *out,
 		     struct error *err) MUST_USE;
 /*
- * Take the file `name` in `dirfd`, known to be this blob, by reflink, else hard link, else copy.
+ * Take the file `name` in `dirfd`, known to be this blob, by reflink, else hard link, else copy (and
+ * the copy is verified). Hard-linked are only files that have no write permission at all: the blob
+ * is then the same file, and writing to one would change the other. ERROR_INTEGRITY: another size.
  */
 int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,
 		uint64_t size, struct error *err) MUST_USE;
@@ -44,16 +46,23 @@ struct stream *layout_blob(struct layout *l, const struct digest *digest,
 			   struct error *err) MUST_USE;
 /*
  * Point `tag` at a manifest or index, replacing an earlier entry of that tag. Entries are kept
- * sorted by tag. The last step of a build.
+ * sorted by tag; what other entries hold is kept as it is. Processes that tag one layout at the
+ * same time wait for each other (flock on the directory). The last step of a build.
  */
 int layout_tag(struct layout *l, const char *tag, const struct descriptor *desc,
 	       struct error *err) MUST_USE;
 /*
- * Resolve `tag` (NULL: the only entry). ERROR_NOT_FOUND names the tags there are. Strings live in
- * `arena`.
+ * Resolve `tag` (NULL: the only entry, or the only named one). `tag` is, in this order: the whole
+ * org.opencontainers.image.ref.name or the digest of an entry, its io.containerd.image.name, or
+ * what follows the last ":" of either. ERROR_NOT_FOUND names the tags there are; ERROR_FORMAT when
+ * it stands for several images. Strings live in `arena`; out->annotations is NULL.
  */
 int layout_resolve(struct layout *l, const char *tag, struct arena *arena,
 		   struct descriptor *out, struct error *err) MUST_USE;
+/* The same choice among the entries of an index.json read elsewhere; `where` names it in errors.
+ * *out borrows from `index`. */
+int layout_index_choose(const struct index *index, const char *where, const char *tag,
+			struct descriptor *out, struct error *err) MUST_USE;
 /*
  * Write the layout's image `tag` and all it refers to as an oci-archive: entries sorted, the one
  * time, mode 0644. Written to `out` completely or not at all by the caller's pending file.

@@ -29,9 +29,9 @@ struct mediatype {
 	bool nondistributable;
 };
 
-/* The row of that name, or NULL. */
+/* The row of that name, or NULL; `name` may be NULL. */
 const struct mediatype *mediatype_find(const char *name);
-/* The OCI layer type for a compression (not xz). */
+/* The OCI layer type for a compression; NULL for xz, which has none. */
 const char *mediatype_layer(enum compression c);
 
 #endif

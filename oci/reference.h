@@ -18,7 +18,11 @@ struct reference {
 	struct digest digest;
 };
 
-/* ERROR_USAGE with the offending part. Strings live in `arena`. */
+/*
+ * The part before the first "/" is the registry when it holds a "." or ":" or an upper-case letter
+ * or is "localhost". index.docker.io is docker.io, whose one-part names lie in "library/".
+ * ERROR_USAGE with the offending part. Strings live in `arena`.
+ */
 int reference_parse(const char *text, struct arena *arena, struct reference *out,
 		    struct error *err) MUST_USE;
 /* "registry/repository:tag@digest", in `arena`. */
@@ -47,9 +51,13 @@ struct image_name {
 
 /*
  * Without a prefix an existing path is recognised by its content (a directory with oci-layout,
- * another directory, an archive), anything else is a registry reference. ERROR_USAGE,
- * ERROR_NOT_FOUND. A path with ":" in it: the last ":" that a valid tag follows ends the path,
- * unless the whole is an existing path.
+ * another directory, an archive: then TRANSPORT_OCI_ARCHIVE, archive_source() tells the kinds
+ * apart), anything else is a registry reference. ERROR_USAGE, ERROR_NOT_FOUND (written like a
+ * path, and nothing is there).
+ *
+ * A path with ":" in it: the whole if that exists; else the longest existing path that ends before
+ * a ":", so that "docker-archive:app.tar:example/app:v1" works; else, for what is yet to be
+ * written, all before the last ":" if a valid tag follows. `tag` may thus be a whole reference.
  */
 int image_name_parse(const char *text, struct arena *arena, struct image_name *out,
 		     struct error *err) MUST_USE;
