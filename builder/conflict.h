@@ -1,0 +1,21 @@
+/*
+ * Two components that bring one path: who keeps it.
+ */
+#ifndef BUILDER_CONFLICT_H
+#define BUILDER_CONFLICT_H
+
+#include "builder/rootfs.h"
+
+enum conflict_end { CONFLICT_OLD_STAYS, CONFLICT_NEW_WINS };
+
+/*
+ * `old` is not a directory together with `tar`. ERROR_USAGE names both components and the path;
+ * ERROR_INTEGRITY and others when the bytes had to be compared and could not be read.
+ */
+int conflict_settle(const struct rootfs_node *old, const struct component *c,
+		    const struct component_entry *entry, const struct tar_entry *tar,
+		    enum conflict_end *out, struct error *err) MUST_USE;
+/* True when the control stanza of `c` has a Replaces that names `name` at `version`. */
+bool conflict_replaces(const struct component *c, const char *name, const char *version);
+
+#endif

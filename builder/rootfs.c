@@ -1,0 +1,364 @@
+#include "builder/rootfs.h"
+
+#include "builder/conflict.h"
+
+enum { LINKS_MAX = 40, PATH_BYTES_MAX = 4096 };
+
+struct default_dir {
+	const char *path;
+	uint32_t mode;
+	uint64_t gid;
+};
+
+/* Debian's base-files and policy; mail is group 8 and staff is not used for /usr/local any more. */
+static const struct default_dir default_dirs[] = {
+	{ "tmp", 01777, 0 },      { "var/tmp", 01777, 0 }, { "run/lock", 01777, 0 },
+	{ "root", 0700, 0 },      { "var/mail", 02775, 8 }, { "var/local", 02775, 50 },
+	{ "var/spool/mail", 02775, 8 },
+};
+
+void rootfs_default_dir(const char *path, struct tar_entry *out)
+{
+	*out = (struct tar_entry){
+		.type = TAR_DIR, .path = path, .link = "", .mode = 0755, .mtime = FIXED_MTIME
+	};
+	for (size_t i = 0; i < ARRAY_LEN(default_dirs); i++) {
+		if (str_equal(default_dirs[i].path, path)) {
+			out->mode = default_dirs[i].mode;
+			out->gid = default_dirs[i].gid;
+		}
+	}
+}
+
+void rootfs_release(struct rootfs *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->parts.len; i++) {
+		component_free(r->parts.items[i].component);
+		vec_release(&r->parts.items[i].nodes);
+	}
+	vec_release(&r->parts);
+	map_release(&r->by_path);
+	free(r->last_dir);
+	free(r->last_placed);
+	arena_release(&r->arena);
+}
+
+int rootfs_compare(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	if (*a == *b)
+		return 0;
+	/* the end of a path comes first, then "/", then the bytes */
+	if (!*a || !*b)
+		return *a ? 1 : -1;
+	if (*a == '/' || *b == '/')
+		return *a == '/' ? -1 : 1;
+	return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+}
+
+struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path)
+{
+	return map_get(&r->by_path, path);
+}
+
+/*
+ * Put what `rest` names below `at` into `at`, following links; of the last part only when
+ * `follow_last`. False when there are too many links or the name gets too long.
+ */
+static bool walk(const struct rootfs *r, const char *path, bool follow_last, struct strbuf *at)
+{
+	cleanup_strbuf struct strbuf todo = { 0 };
+	unsigned links = 0;
+	size_t from = 0;
+
+	strbuf_adds(&todo, path);
+	while (from < todo.len) {
+		const char *text = strbuf_text(&todo) + from;
+		size_t len = strcspn(text, "/"), base = at->len;
+		const struct rootfs_node *n;
+		bool last;
+
+		from += len;
+		while (strbuf_text(&todo)[from] == '/')
+			from++;
+		last = from >= todo.len;
+		if (!len || (len == 1 && text[0] == '.'))
+			continue;
+		if (len == 2 && text[0] == '.' && text[1] == '.') {
+			const char *slash = memrchr(strbuf_text(at), '/', at->len);
+
+			strbuf_truncate(at, slash ? (size_t)(slash - strbuf_text(at)) : 0);
+			continue;
+		}
+		if (at->len)
+			strbuf_addc(at, '/');
+		strbuf_add(at, text, len);
+		n = rootfs_lookup(r, strbuf_text(at));
+		if (n && n->tar.type == TAR_SYMLINK && (!last || follow_last)) {
+			cleanup_strbuf struct strbuf next = { 0 };
+
+			if (++links > LINKS_MAX || todo.len - from > PATH_BYTES_MAX)
+				return false;
+			strbuf_adds(&next, n->tar.link);
+			strbuf_addc(&next, '/');
+			strbuf_adds(&next, strbuf_text(&todo) + from);
+			strbuf_truncate(at, n->tar.link[0] == '/' ? 0 : base);
+			strbuf_release(&todo);
+			todo = next;
+			next = (struct strbuf){ 0 };
+			/* the slash that was added must not hide that the link was the last part */
+			if (last)
+				strbuf_truncate(&todo, todo.len - 1);
+			from = 0;
+		}
+	}
+	return at->len <= PATH_BYTES_MAX;
+}
+
+struct rootfs_node *rootfs_resolve(struct rootfs *r, const char *path)
+{
+	cleanup_strbuf struct strbuf at = { 0 };
+
+	if (!walk(r, path, true, &at))
+		return NULL;
+	return rootfs_lookup(r, strbuf_text(&at));
+}
+
+const char *rootfs_place(struct rootfs *r, const char *path, struct error *err)
+{
+	const char *slash = strrchr(path, '/');
+	cleanup_strbuf struct strbuf at = { 0 };
+	cleanup_free char *dir = NULL;
+
+	if (!slash)
+		return arena_strdup(&r->arena, path);
+	dir = xstrndup(path, (size_t)(slash - path));
+	if (!r->last_dir || !str_equal(r->last_dir, dir)) {
+		if (!walk(r, dir, true, &at)) {
+			error_set(err, ERROR_FORMAT,
+				  "%s: the links on its way lead nowhere (more than %d)", path,
+				  LINKS_MAX);
+			return NULL;
+		}
+		free(r->last_dir);
+		free(r->last_placed);
+		r->last_dir = steal_ptr(&dir);
+		r->last_placed = xstrdup(strbuf_text(&at));
+	}
+	if (!*r->last_placed)
+		return arena_strdup(&r->arena, slash + 1);
+	return arena_printf(&r->arena, "%s/%s", r->last_placed, slash + 1);
+}
+
+static struct rootfs_node *put(struct rootfs *r, const char *path)
+{
+	struct rootfs_node *n = arena_alloc(&r->arena, sizeof(*n));
+
+	map_put(&r->by_path, path, n);
+	return n;
+}
+
+/* Directories that an entry needs and nobody has brought yet. */
+static int imply_parents(struct rootfs *r, const char *path, struct error *err)
+{
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		const char *dir = arena_slice(&r->arena, slice_of(path, (size_t)(slash - path)));
+		struct rootfs_node *n = rootfs_lookup(r, dir);
+
+		if (n && n->tar.type != TAR_DIR && n->tar.type != TAR_SYMLINK)
+			return error_set(err, ERROR_USAGE, "%s: /%s is a file of %s, not a folder",
+					 path, dir, n->owner->name);
+		if (!n) {
+			n = put(r, dir);
+			rootfs_default_dir(dir, &n->tar);
+		}
+	}
+	return 0;
+}
+
+static void take(struct rootfs_node *n, struct component *c, size_t index,
+		 const struct tar_entry *tar)
+{
+	n->tar = *tar;
+	n->owner = c;
+	n->index = index;
+	if (tar->type == TAR_DIR || c->kind == COMPONENT_TREE || c->kind == COMPONENT_STAGE)
+		n->tar.mtime = FIXED_MTIME;
+}
+
+/* What becomes of an entry whose path is taken. */
+static int meet(struct rootfs_node *n, struct component *c, size_t index,
+		const struct tar_entry *tar, struct error *err)
+{
+	enum conflict_end end;
+
+	if (n->tar.type == TAR_DIR && tar->type == TAR_DIR) {
+		if (!n->owner)
+			take(n, c, index, tar);
+		return 0;
+	}
+	if (n->tar.type == TAR_SYMLINK && tar->type == TAR_DIR)
+		return 0;
+	if (n->tar.type == TAR_DIR && tar->type == TAR_SYMLINK)
+		return 0; /* as dpkg: what is a directory stays one */
+	if (conflict_settle(n, c, &c->entries.items[index], tar, &end, err) < 0)
+		return -1;
+	if (end == CONFLICT_NEW_WINS)
+		take(n, c, index, tar);
+	return 0;
+}
+
+static int add_entry(struct rootfs *r, struct component *c, size_t index,
+		     struct rootfs_node **out, struct error *err)
+{
+	const struct component_entry *e = &c->entries.items[index];
+	struct tar_entry tar = e->tar;
+	struct rootfs_node *n;
+
+	*out = NULL;
+	tar.path = rootfs_place(r, e->tar.path, err);
+	if (!tar.path)
+		return -1;
+	if (tar.type == TAR_HARDLINK) {
+		tar.link = rootfs_place(r, e->tar.link, err);
+		if (!tar.link)
+			return -1;
+	}
+	if (tar.type == TAR_CHAR || tar.type == TAR_BLOCK || tar.type == TAR_FIFO)
+		return 0; /* images hold no devices */
+	if (imply_parents(r, tar.path, err) < 0)
+		return -1;
+	n = rootfs_lookup(r, tar.path);
+	if (n) {
+		if (meet(n, c, index, &tar, err) < 0)
+			return -1;
+	} else {
+		n = put(r, tar.path);
+		take(n, c, index, &tar);
+	}
+	if (tar.type == TAR_SYMLINK || tar.type == TAR_DIR) { /* may change where names lead */
+		free(r->last_dir);
+		r->last_dir = NULL;
+	}
+	*out = n;
+	return 0;
+}
+
+void rootfs_attach(struct rootfs *r, struct component *c)
+{
+	struct rootfs_part *part = vec_add(&r->parts);
+
+	part->component = c;
+}
+
+int rootfs_add_new(struct rootfs *r, struct component *c, struct error *err)
+{
+	struct rootfs_part *part = NULL;
+
+	for (size_t i = 0; i < r->parts.len; i++) {
+		if (r->parts.items[i].component == c)
+			part = &r->parts.items[i];
+	}
+	assert(part);
+	while (part->nodes.len < c->entries.len) {
+		struct rootfs_node *n;
+
+		if (add_entry(r, c, part->nodes.len, &n, err) < 0)
+			return error_wrap(err, "%s", c->name);
+		vec_push(&part->nodes, n);
+	}
+	return 0;
+}
+
+int rootfs_add(struct rootfs *r, struct component *c, struct error *err)
+{
+	rootfs_attach(r, c);
+	return rootfs_add_new(r, c, err);
+}
+
+struct rootfs_node *rootfs_file(struct rootfs *r, struct rootfs_node *n)
+{
+	for (unsigned i = 0; n && n->tar.type == TAR_HARDLINK && i < LINKS_MAX; i++)
+		n = rootfs_lookup(r, n->tar.link);
+	return n;
+}
+
+int rootfs_read(struct rootfs *r, const char *path, uint64_t limit, struct strbuf *out,
+		struct error *err)
+{
+	struct rootfs_node *n = rootfs_file(r, rootfs_resolve(r, path));
+	cleanup_stream struct stream *s = NULL;
+
+	if (!n || n->tar.type != TAR_FILE || !n->owner)
+		return error_set(err, ERROR_NOT_FOUND, "%s: the image holds no such file", path);
+	s = content_open(&rootfs_entry(n)->content, n->tar.size, err);
+	if (!s || stream_read_all(s, limit, out, err) < 0)
+		return error_wrap(err, "%s: %s", n->owner->name, path);
+	return 0;
+}
+
+int rootfs_digest(const struct component_entry *e, struct digest *out, struct error *err)
+{
+	cleanup_stream struct stream *s = NULL, *counted = NULL;
+	cleanup_digest struct digest_state state = { 0 };
+	uint64_t bytes = 0;
+
+	if (e->content.has_digest) {
+		*out = e->content.digest;
+		return 0;
+	}
+	digest_init(&state, DIGEST_SHA256);
+	if (e->tar.size) {
+		s = content_open(&e->content, e->tar.size, err);
+		if (!s)
+			return -1;
+		counted = stream_digest(s, &state, &bytes);
+		if (stream_drain(counted, NULL, err) < 0)
+			return -1;
+	}
+	*out = digest_finish(&state);
+	return 0;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+	const struct rootfs_node *const *x = a, *const *y = b;
+
+	return rootfs_compare((*x)->tar.path, (*y)->tar.path);
+}
+
+void rootfs_sorted(const struct rootfs *r, struct rootfs_nodes *out)
+{
+	for (size_t i = 0; i < r->by_path.len; i++)
+		vec_push(out, (struct rootfs_node *)r->by_path.entries[i].value);
+	vec_sort(out, compare_nodes);
+}
+
+void rootfs_list(const struct rootfs *r, const char *dir, struct rootfs_nodes *out)
+{
+	size_t len = strlen(dir);
+
+	for (size_t i = 0; i < r->by_path.len; i++) {
+		struct rootfs_node *n = r->by_path.entries[i].value;
+		const char *path = n->tar.path;
+
+		if (str_starts(path, dir) && path[len] == '/' && !strchr(path + len + 1, '/'))
+			vec_push(out, n);
+	}
+	vec_sort(out, compare_nodes);
+}
+
+struct component *rootfs_component(const struct rootfs *r, enum component_kind kind,
+				   const char *name)
+{
+	for (size_t i = 0; i < r->parts.len; i++) {
+		struct component *c = r->parts.items[i].component;
+
+		if (c->kind == kind && str_equal(c->name, name))
+			return c;
+	}
+	return NULL;
+}

@@ -1,0 +1,93 @@
+/*
+ * The tree being assembled, and who wins a conflict.
+ *
+ * Components are added in the order of configuration. Each path has one node with one owner; the
+ * rules are those of dpkg where it has one:
+ *  - a path goes through the symlinks that are there already, so a package's lib/x lands in
+ *    usr/lib/x on a merged root, and a directory entry never replaces a symlink;
+ *  - directories are shared: the first that brings one decides owner and mode;
+ *  - the same file from two components (type, mode, bytes) is one file;
+ *  - otherwise a package wins when its Replaces names the other (and its version); `files` and
+ *    `copy` of the manifest win over packages; anything else is ERROR_USAGE naming both.
+ * No path leaves the root: names are clean (formats/tar.h) and symlinks resolve inside.
+ */
+#ifndef BUILDER_ROOTFS_H
+#define BUILDER_ROOTFS_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "builder/component.h"
+
+struct rootfs_node {
+	struct tar_entry tar;     /* as it will be in the image */
+	struct component *owner;  /* NULL: a directory that is only implied */
+	size_t index;             /* of the entry in owner->entries */
+};
+
+/* A component and where its entries came to lie. */
+struct rootfs_part {
+	struct component *component; /* owned */
+	struct {
+		struct rootfs_node **items; /* by entry; NULL: the entry has no place of its own */
+		size_t len, cap;
+	} nodes;
+};
+
+struct rootfs {
+	struct arena arena;
+	struct map by_path; /* struct rootfs_node */
+	struct {
+		struct rootfs_part *items;
+		size_t len, cap;
+	} parts; /* in the order they were added */
+	char *last_dir, *last_placed; /* the directory resolved last, and its result */
+};
+
+void rootfs_release(struct rootfs *r);
+#define cleanup_rootfs cleanup(rootfs_release)
+
+/* Add all entries. Takes `c`, also on error. ERROR_USAGE, ERROR_FORMAT, and those of reading. */
+int rootfs_add(struct rootfs *r, struct component *c, struct error *err) MUST_USE;
+/*
+ * Take a component into the parts without entries; rootfs_add_new then places what was appended
+ * to it since. This is how finish actions add to a tree they also read. Takes `c`.
+ */
+void rootfs_attach(struct rootfs *r, struct component *c);
+int rootfs_add_new(struct rootfs *r, struct component *c, struct error *err) MUST_USE;
+
+/* The node at exactly `path`, or NULL. */
+struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path);
+/* Follow all links, the last included. NULL when nothing is there. `path` may start with "/". */
+struct rootfs_node *rootfs_resolve(struct rootfs *r, const char *path);
+/* Where an entry of that name lands: links of its directories followed, not of itself. */
+const char *rootfs_place(struct rootfs *r, const char *path, struct error *err) MUST_USE;
+/* The component entry behind a node with an owner. */
+static inline const struct component_entry *rootfs_entry(const struct rootfs_node *n)
+{
+	return &n->owner->entries.items[n->index];
+}
+/* For a hard link the node of the file it stands for, else `n`. */
+struct rootfs_node *rootfs_file(struct rootfs *r, struct rootfs_node *n);
+/* The content of the regular file that `path` resolves to. ERROR_NOT_FOUND, ERROR_LIMIT. */
+int rootfs_read(struct rootfs *r, const char *path, uint64_t limit, struct strbuf *out,
+		struct error *err) MUST_USE;
+/* SHA-256 of a file's content: known, or read. */
+int rootfs_digest(const struct component_entry *e, struct digest *out, struct error *err) MUST_USE;
+/* All nodes in image order; *out is released with vec_release. */
+struct rootfs_nodes {
+	struct rootfs_node **items;
+	size_t len, cap;
+};
+void rootfs_sorted(const struct rootfs *r, struct rootfs_nodes *out);
+/* The nodes directly in `dir` (no links followed), sorted by name. */
+void rootfs_list(const struct rootfs *r, const char *dir, struct rootfs_nodes *out);
+/* Bytewise, with "/" before every other byte, so that a directory precedes what it holds. */
+int rootfs_compare(const char *a, const char *b);
+/* The component of that name and kind, or NULL. */
+struct component *rootfs_component(const struct rootfs *r, enum component_kind kind,
+				   const char *name);
+
+/* Mode and owner of a directory that nobody brought: a table (/tmp 1777 …), else 0755 root. */
+void rootfs_default_dir(const char *path, struct tar_entry *out);
+
+#endif
