@@ -1,0 +1,138 @@
+/* zstd: frames of fixed input size, any frames read. */
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/alloc.h"
+#include "formats/compress_family.h"
+
+enum { WINDOW_LOG_MAX = 27 }; /* 128 MiB */
+
+int zstd_level(enum compression_level level)
+{
+	static const int levels[] = { [LEVEL_FAST] = 1, [LEVEL_DEFAULT] = 3, [LEVEL_MAX] = 9 };
+
+	assert((size_t)level < ARRAY_LEN(levels));
+	return levels[level];
+}
+
+static void must(size_t rc)
+{
+	if (ZSTD_isError(rc))
+		abort(); /* out of memory, or a parameter of ours that the library does not know */
+}
+
+static void *zstd_open(enum compression_level level)
+{
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+
+	if (!c)
+		abort(); /* out of memory, as in base/alloc */
+	must(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, zstd_level(level)));
+	must(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1));
+	must(ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, 1));
+	return c;
+}
+
+static void zstd_close(void *ctx)
+{
+	ZSTD_freeCCtx(ctx);
+}
+
+static size_t zstd_bound(size_t len)
+{
+	return ZSTD_compressBound(len);
+}
+
+static size_t zstd_encode(void *ctx, const uint8_t *in, size_t len, uint8_t *out, size_t cap)
+{
+	size_t n = ZSTD_compress2(ctx, out, cap, in, len);
+
+	must(n);
+	return n;
+}
+
+const struct coder coder_zstd = {
+	.block = ZSTD_FRAME_BYTES,
+	.bound = zstd_bound,
+	.open = zstd_open,
+	.encode = zstd_encode,
+	.close = zstd_close,
+};
+
+struct unzstd_stream {
+	struct stream base;
+	struct input in;
+	ZSTD_DCtx *ctx;
+	bool between; /* the last frame is complete and all of it was given */
+	bool more;    /* the decoder may hold output though it has no input */
+};
+
+static int unzstd_complaint(size_t rc, struct error *err)
+{
+	switch (ZSTD_getErrorCode(rc)) {
+	case ZSTD_error_frameParameter_windowTooLarge:
+		return error_set(err, ERROR_LIMIT, "zstd window is larger than %d MiB",
+				 1 << (WINDOW_LOG_MAX - 20));
+	case ZSTD_error_memory_allocation:
+		abort(); /* as in base/alloc */
+	case ZSTD_error_prefix_unknown:
+		return error_set(err, ERROR_FORMAT, "is not zstd data, or followed by other data");
+	default:
+		return error_set(err, ERROR_FORMAT, "zstd data: %s", ZSTD_getErrorName(rc));
+	}
+}
+
+static ssize_t unzstd_read(struct stream *base, void *buf, size_t len, struct error *err)
+{
+	struct unzstd_stream *s = (struct unzstd_stream *)base;
+	ZSTD_outBuffer out = { buf, len, 0 };
+
+	for (;;) {
+		ZSTD_inBuffer in = { s->in.buf, s->in.len, s->in.pos };
+
+		if (in.pos < in.size || s->more) {
+			size_t rc = ZSTD_decompressStream(s->ctx, &out, &in);
+
+			if (ZSTD_isError(rc))
+				return unzstd_complaint(rc, err);
+			s->in.pos = in.pos;
+			s->between = rc == 0;
+			s->more = rc != 0 && out.pos == out.size;
+			if (out.pos)
+				return (ssize_t)out.pos;
+		}
+		if (s->in.pos < s->in.len)
+			continue;
+		switch (input_fill(&s->in, err)) {
+		case 1:
+			continue;
+		case 0:
+			return s->between ? 0 :
+					    error_set(err, ERROR_FORMAT, "zstd data ends early");
+		default:
+			return -1;
+		}
+	}
+}
+
+static void unzstd_close(struct stream *base)
+{
+	struct unzstd_stream *s = (struct unzstd_stream *)base;
+
+	input_release(&s->in);
+	ZSTD_freeDCtx(s->ctx);
+}
+
+struct stream *unzstd_stream(struct stream *inner)
+{
+	static const struct stream_ops ops = { .read = unzstd_read, .close = unzstd_close };
+	struct unzstd_stream *s = xcalloc(1, sizeof(*s));
+
+	s->base.ops = &ops;
+	input_init(&s->in, inner);
+	s->ctx = ZSTD_createDCtx();
+	if (!s->ctx)
+		abort(); /* as in base/alloc */
+	must(ZSTD_DCtx_setParameter(s->ctx, ZSTD_d_windowLogMax, WINDOW_LOG_MAX));
+	return &s->base;
+}

@@ -1,0 +1,48 @@
+#include "formats/entropy.h"
+
+uint32_t entropy_log2(uint32_t x)
+{
+	uint32_t whole = 31 - (uint32_t)__builtin_clz(x), fraction = 0;
+	uint64_t mantissa = ((uint64_t)x << 31) >> whole; /* in [2^31, 2^32) */
+
+	/* Squaring doubles the logarithm: each carry past 2 is the next bit of the fraction. */
+	for (int i = 0; i < 16; i++) {
+		mantissa = mantissa * mantissa >> 31;
+		fraction <<= 1;
+		if (mantissa >> 32) {
+			mantissa >>= 1;
+			fraction |= 1;
+		}
+	}
+	return whole << 16 | fraction;
+}
+
+uint32_t entropy_of(struct slice s)
+{
+	uint32_t counts[4][256] = { { 0 } }; /* four tables: equal neighbours do not wait */
+	uint64_t sum = 0;
+	size_t i = 0;
+
+	if (!s.len)
+		return 0;
+	for (; i + 4 <= s.len; i += 4) {
+		counts[0][s.data[i]]++;
+		counts[1][s.data[i + 1]]++;
+		counts[2][s.data[i + 2]]++;
+		counts[3][s.data[i + 3]]++;
+	}
+	for (; i < s.len; i++)
+		counts[0][s.data[i]]++;
+	for (size_t b = 0; b < 256; b++) {
+		uint32_t n = counts[0][b] + counts[1][b] + counts[2][b] + counts[3][b];
+
+		if (n)
+			sum += (uint64_t)n * entropy_log2(n);
+	}
+	return entropy_log2((uint32_t)s.len) - (uint32_t)(sum / s.len);
+}
+
+bool entropy_is_dense(struct slice s)
+{
+	return (uint64_t)entropy_of(s) * 1000 >= (uint64_t)ENTROPY_STORE_MILLIBITS << 16;
+}

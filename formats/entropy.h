@@ -1,0 +1,24 @@
+/*
+ * Whether a block of bytes is worth compressing, from how often each byte value occurs (order-0
+ * entropy). Integers only, so that the answer is the same with every compiler and libm.
+ *
+ * Measured on CUDA libraries and on Debian files (docs/formats/compression.md): of the blocks
+ * above the threshold next to none shrink by more than a hundredth.
+ */
+#ifndef FORMATS_ENTROPY_H
+#define FORMATS_ENTROPY_H
+
+#include "base/slice.h"
+
+/* Bits per byte from which on a block is stored. Part of the coder's identity. */
+#define ENTROPY_STORE_TEXT "7.95"
+#define ENTROPY_STORE_MILLIBITS 7950
+
+/* log2(x) in units of 2^-16, rounded down; x > 0. */
+uint32_t entropy_log2(uint32_t x);
+/* Bits per byte in units of 2^-16; 0 for an empty block. `s` holds less than 2^31 bytes. */
+uint32_t entropy_of(struct slice s);
+/* True when the entropy is at least the threshold. */
+bool entropy_is_dense(struct slice s);
+
+#endif
