@@ -1,9 +1,10 @@
 /*
- * The stack manifest: one table of keys (stack.c), errors with line, column and the nearest known
+ * The stack manifest: one table of keys, errors with line, column and the nearest known
  * key. Reading checks shape and values; what needs sources, files or tables is checked later by
  * whoever uses it, with the place kept here ("stack.yaml:12:5").
  *
- * Strings live in the stack's arena. Absent lists have count 0, absent texts are NULL.
+ * The keys, their types and their help are in manifests/stack_keys.c; docs/manifest.md is made of
+ * them. Strings live in the stack's arena. Absent lists have count 0, absent texts are NULL.
  */
 #ifndef MANIFESTS_STACK_H
 #define MANIFESTS_STACK_H
@@ -90,7 +91,7 @@ struct stack_copy {
 
 struct stack_stage {
 	const char *name;
-	enum stack_profile profile;
+	enum stack_profile profile; /* runtime unless said */
 	struct stack_packages *packages;
 	size_t package_count;
 	struct stack_file *files;
@@ -102,8 +103,9 @@ struct stack_stage {
 };
 
 struct stack_image {
-	const char *user_name, *home; /* NULL: root */
-	uint64_t uid, gid;
+	const char *user_name, *home; /* NULL: root; home is set when user_name is */
+	uint64_t uid, gid;            /* gid is the uid unless said */
+	struct stack_place user_place;
 	struct stack_texts entrypoint, cmd, expose, volumes;
 	struct stack_pairs env, labels, annotations;
 	const char *workdir, *stop_signal;
@@ -131,7 +133,8 @@ struct stack {
 	const char *file;      /* as it was named */
 	const char *directory; /* of the file: what relative paths start from */
 	struct digest digest;  /* of the file's bytes */
-	const char *name, *tag;
+	const char *name;
+	const char *tag; /* "latest" unless said */
 	struct stack_texts platforms; /* "linux/amd64"; at least one */
 	struct stack_request stack;
 	struct stack_source *sources;
@@ -142,7 +145,7 @@ struct stack {
 	struct stack_image image;
 	struct stack_layers layers;
 	struct stack_texts acknowledged_scripts; /* "sha256:…" */
-	const char *lint_fail_on;                /* "error", "warning", "info", "never" */
+	const char *lint_fail_on; /* "error" unless said, "warning", "info", "never" */
 	struct stack_ignore *lint_ignores;
 	size_t lint_ignore_count;
 	const char *test_require; /* NULL, "load", "run" */
