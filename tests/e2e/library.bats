@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+# The stacks we ship, built from real packages, given to the tools that real users have.
+
+load common
+
+setup() { work; }
+
+build_library() { # NAME: oci layout in $BATS_FILE_TMPDIR/images/NAME, once
+	local dir=$BATS_FILE_TMPDIR/images/$1 stack
+	if [ ! -f "$dir/index.json" ]; then
+		stack=$(library_stack "$1") || return 1
+		gpuimg build --offline --to "oci:$dir:t" "$stack" >&2 || return 1
+	fi
+	echo "$dir"
+}
+
+# Two builds that differ in everything that must not matter.
+same_bytes_twice() { # NAME
+	local stack a b
+	stack=$(library_stack "$1")
+	# without the layers that earlier builds left in the store
+	cp -r --reflink=auto "$GPUIMG_STORE/objects" "$WORK/objects" 2>/dev/null || true
+	mkdir -p "$WORK/s1" "$WORK/s2" "$WORK/x/y"
+	ln -s "$GPUIMG_STORE/objects" "$WORK/unused" 2>/dev/null || true
+	cp -al "$GPUIMG_STORE/objects" "$WORK/s1/objects"
+	cp -al "$GPUIMG_STORE/objects" "$WORK/s2/objects"
+	(umask 022; cd "$WORK"; TZ=Pacific/Kiritimati LC_ALL=C gpuimg build --store "$WORK/s1" --offline --no-lint --to oci:a:t "$stack")
+	(umask 077; cd "$WORK/x/y"; TZ=America/New_York LC_ALL=C.UTF-8 HOME=/nonexistent taskset -c 0 \
+		"$GPUIMG" build --store "$WORK/s2" --offline --no-lint --to "oci:$WORK/x/y/b:t" "$stack")
+	a=$(digest_of "$WORK/a" t)
+	b=$(digest_of "$WORK/x/y/b" t)
+	[ -n "$a" ] && [ "$a" = "$b" ]
+}
+
+accepted_by_foreign_tools() { # NAME
+	local dir
+	need skopeo umoci podman runc
+	dir=$(build_library "$1")
+	run -0 skopeo inspect "oci:$dir:t"
+	run -0 umoci unpack --image "$dir:t" "$WORK/bundle"
+	runs_in_runc "$WORK/bundle"
+	runs_in_podman "$dir"
+}
+
+runs_in_runc() { # BUNDLE
+	jq 'del(.process.rlimits) | .process.terminal = false | .process.args = ["/bin/true"]' "$1/config.json" >"$WORK/config.json"
+	cp "$WORK/config.json" "$1/config.json"
+	(cd "$1" && runc --root "$WORK/runc" run "gpuimg-$$-$RANDOM")
+}
+
+PODMAN_RUN="--runtime runc --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024"
+pod() { podman --root "$BATS_FILE_TMPDIR/podman" --runroot "$BATS_FILE_TMPDIR/podman-run" --storage-driver vfs "$@"; }
+
+runs_in_podman() { # LAYOUT
+	local id
+	id=$(pod pull -q "oci:$1:t")
+	# shellcheck disable=SC2086
+	pod --runtime runc run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --entrypoint /bin/true "$id"
+}
+
+in_image() { # LAYOUT COMMAND…
+	local id
+	id=$(pod pull -q "oci:$1:t")
+	shift
+	pod --runtime runc run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --entrypoint "$1" "$id" "${@:2}"
+}
+
+@test "cuda13-runtime: two builds that differ in time zone, umask, locale, home, folder and processors give one digest" {
+	same_bytes_twice cuda13-runtime
+}
+
+@test "python-cuda: two builds that differ in time zone, umask, locale, home, folder and processors give one digest" {
+	same_bytes_twice python-cuda
+}
+
+@test "cuda13-devel-app: two builds that differ in time zone, umask, locale, home, folder and processors give one digest" {
+	same_bytes_twice cuda13-devel-app
+}
+
+@test "cuda13-runtime: skopeo, umoci, runc and podman accept and run it" {
+	accepted_by_foreign_tools cuda13-runtime
+}
+
+@test "python-cuda: skopeo, umoci, runc and podman accept and run it" {
+	accepted_by_foreign_tools python-cuda
+}
+
+@test "cuda13-devel-app: skopeo, umoci, runc and podman accept and run it" {
+	accepted_by_foreign_tools cuda13-devel-app
+}
+
+@test "python-cuda: libcudart is found through the loader cache alone" {
+	need podman runc
+	dir=$(build_library python-cuda)
+	run -0 in_image "$dir" /usr/bin/python3 -c "import os, ctypes; assert 'LD_LIBRARY_PATH' not in os.environ; print(ctypes.CDLL('libcudart.so.13'))"
+	[[ $output == *libcudart.so.13* ]]
+}
+
+@test "python-cuda: ssl finds certificates" {
+	need podman runc
+	dir=$(build_library python-cuda)
+	run -0 in_image "$dir" /usr/bin/python3 -c "import ssl; print(len(ssl.create_default_context().get_ca_certs()))"
+	[ "$output" -gt 50 ]
+}
+
+@test "cuda13-devel-app: the program runs up to its own message that there is no driver" {
+	need podman runc
+	[ ! -e /dev/nvidiactl ] || skip "this machine has a GPU"
+	dir=$(build_library cuda13-devel-app)
+	entry=$(skopeo inspect --config "oci:$dir:t" | jq -r '.config.Entrypoint[0]')
+	run in_image "$dir" "$entry"
+	[ "$status" -ne 0 ]
+	[ "$status" -lt 126 ]
+	[[ $output == *driver* ]]
+}
+
+@test "cuda13-devel-app: no compiler, header, static library or stub on a run-time path is in the image" {
+	need umoci
+	dir=$(build_library cuda13-devel-app)
+	run -0 umoci unpack --image "$dir:t" "$WORK/bundle"
+	root=$WORK/bundle/rootfs
+	[ -z "$(find "$root" \( -name '*.h' -o -name '*.hpp' -o -name '*.a' -o -name 'nvcc' -o -name 'ptxas' -o -name 'cc1plus' -o -name 'g++*' -o -name 'gcc*' -o -name as -o -name ld \) -not -type d -path '*bin*' -print -o -name '*.a' -print -o -path '*/include/*.h' -print)" ]
+	run -0 chroot "$root" /sbin/ldconfig -p -C /etc/ld.so.cache
+	[[ $output != *stubs* ]]
+	[[ $output != *libcuda.so.1* ]]
+	run -0 find "$root" -name 'libcuda.so*'
+	[[ $output == */stubs/libcuda.so ]]
+}
+
+@test "the loader cache we write is what ldconfig of the image makes, entry for entry" {
+	need umoci
+	dir=$(build_library cuda13-runtime)
+	run -0 umoci unpack --image "$dir:t" "$WORK/bundle"
+	root=$WORK/bundle/rootfs
+	cp "$root/etc/ld.so.cache" "$WORK/ours"
+	run -0 chroot "$root" /sbin/ldconfig
+	cmp "$WORK/ours" "$root/etc/ld.so.cache"
+}
+
+@test "our own linter has nothing against the shipped stacks" {
+	for name in cuda13-runtime python-cuda cuda13-devel-app; do
+		dir=$(build_library "$name")
+		run -0 gpuimg lint --fail-on warning "oci:$dir:t"
+	done
+}
+
+@test "the load tier of the test kernels passes in the shipped stacks" {
+	for name in cuda13-runtime python-cuda; do
+		dir=$(build_library "$name")
+		run -0 gpuimg test --output json --require load "oci:$dir:t"
+		echo "$output" | jq -e '.schema == "gpuimg-test/1"'
+	done
+}
