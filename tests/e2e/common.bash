@@ -37,3 +37,39 @@ library_stack() { # NAME: prints the path of the manifest
 	fi
 	echo "$dir/$1.yaml"
 }
+
+# A signed flat repository of the .debs in a folder, served on 127.0.0.1: $REPOSITORY is its
+# address, DIR/key.gpg its keyring.
+start_repository() { # DIR
+	need gpg python3
+	local home=$BATS_TEST_TMPDIR/gnupg deb
+	(
+		cd "$1" || exit 1
+		: >Packages
+		for deb in *.deb; do
+			dpkg-deb -f "$deb" Package Version Architecture Maintainer Description Depends >>Packages
+			printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "$deb" "$(stat -c %s "$deb")" "$(sha256sum "$deb" | cut -d' ' -f1)" >>Packages
+		done
+		printf 'Origin: test\nSuite: ./\nDate: %s\nSHA256:\n %s %s Packages\n' "$(LC_ALL=C date -u '+%a, %d %b %Y %H:%M:%S UTC')" \
+			"$(sha256sum Packages | cut -d' ' -f1)" "$(stat -c %s Packages)" >Release
+		mkdir -p -m 700 "$home"
+		gpg --homedir "$home" --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.org>' rsa2048 sign never
+		gpg --homedir "$home" --batch --quiet --yes --clearsign --digest-algo SHA256 -o InRelease Release
+		gpg --homedir "$home" --export >key.gpg
+		gpgconf --homedir "$home" --kill all 2>/dev/null || true
+	) || return 1
+	python3 -u -c '
+import functools, http.server, sys
+h = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])
+s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), h)
+print(s.server_address[1]); sys.stdout.flush()
+s.serve_forever()' "$1" >"$BATS_TEST_TMPDIR/port" 2>/dev/null 3>&- &
+	REPOSITORY_PID=$!
+	while [ ! -s "$BATS_TEST_TMPDIR/port" ]; do sleep 0.05; done
+	REPOSITORY=http://127.0.0.1:$(cat "$BATS_TEST_TMPDIR/port")/
+}
+
+stop_repository() {
+	[ -z "${REPOSITORY_PID:-}" ] || kill "$REPOSITORY_PID" 2>/dev/null || true
+	REPOSITORY_PID=
+}
