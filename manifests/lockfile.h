@@ -1,6 +1,8 @@
 /*
  * The lock: the exact inputs of a build, per platform, canonical and stable so that it diffs well.
- * Lies as stack.lock.json beside stack.yaml. Pretty JSON with sorted keys; schema "gpuimg-lock/1".
+ * Lies as stack.lock.json beside stack.yaml. Pretty JSON with sorted keys; schema "gpuimg-lock/1";
+ * the layout is on docs/formats/lockfile.md. Empty texts, false flags and a digest of nothing but
+ * zeros are left out.
  *
  * Strings live in the lock's arena.
  */
@@ -70,13 +72,13 @@ struct lockfile {
 int lockfile_read(const char *file, struct lockfile *out, struct error *err) MUST_USE;
 int lockfile_parse(struct slice text, const char *file, struct lockfile *out,
 		   struct error *err) MUST_USE;
-/* Appended; same content, same bytes. */
+/* Appended; same content, same bytes. Sorts lock->sources. */
 void lockfile_write(struct lockfile *lock, struct strbuf *out);
 void lockfile_release(struct lockfile *lock);
 #define cleanup_lockfile cleanup(lockfile_release)
 /* "dir/stack.yaml" → "dir/stack.lock.json". Heap. */
 char *lockfile_path(const char *manifest_file);
-/* The platform's section, created when missing. */
+/* The platform's section, created when missing; valid until the next is created. */
 struct lock_platform *lockfile_platform(struct lockfile *lock, const char *platform);
 
 #endif
