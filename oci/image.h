@@ -17,7 +17,7 @@ struct image {
 	struct image_source *source;   /* owned */
 	const char *rootfs;            /* unpacked root: no manifest, config or layers; else NULL */
 	struct descriptor root;        /* what the name stands for: index or manifest */
-	struct descriptor descriptor;  /* of the image manifest */
+	struct descriptor descriptor;  /* of the image manifest; its platform is the index entry's */
 	struct manifest manifest;
 	struct image_config config;
 	struct strbuf manifest_text, config_text; /* the exact bytes */
@@ -26,11 +26,16 @@ struct image {
 /*
  * Open the image a parsed name stands for: oci:, oci-archive:, docker-archive:, rootfs: and
  * standard input. (docker:// comes from registry/, the engines' from their tools: the caller
- * then uses image_open_source.) `platform` NULL: the host's. Errors of any code, with the name.
+ * then uses image_open_source.) Errors of any code, with the name.
+ *
+ * From an index, also a nested one (4 deep), the image of `platform` is taken; attestations and
+ * artifacts do not count; an entry that differs in the variant alone serves when none was asked
+ * for. `platform` NULL: the host's, or else the only image there is; a name that stands for one
+ * image is then opened whatever its platform. ERROR_NOT_FOUND lists the platforms there are.
  */
 int image_open(const struct image_name *name, const struct platform *platform,
 	       struct image *out, struct error *err) MUST_USE;
-/* Takes `source`. */
+/* Takes `source`, also when it fails. */
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out,
 		      struct error *err) MUST_USE;
@@ -39,7 +44,8 @@ void image_release(struct image *image);
 
 /*
  * The plain tar of layer `i`. Both the compressed digest and the diff_id are verified: reading to
- * the end fails with ERROR_INTEGRITY when either is wrong. NULL on error. The caller closes it.
+ * the end fails with ERROR_INTEGRITY when either is wrong. The compression is told by the content,
+ * not by the media type. NULL on error. The caller closes it, before the image.
  */
 struct stream *image_layer(struct image *image, size_t i, struct error *err) MUST_USE;
 /* The compressed bytes of layer `i`, verified at the end. */

@@ -35,6 +35,13 @@ static inline void image_source_close(struct image_source *s)
 	if (s)
 		s->ops->close(s);
 }
+/*
+ * Append a whole blob, verified. ERROR_LIMIT over `limit` bytes, ERROR_INTEGRITY, and what the
+ * source gives.
+ */
+int source_read(struct image_source *s, const struct descriptor *desc, uint64_t limit,
+		struct strbuf *out, struct error *err) MUST_USE;
+
 DEFINE_CLEANUP(struct image_source *, image_source_close)
 #define cleanup_source cleanup(image_source_close_p)
 

@@ -16,8 +16,12 @@
 
 enum tree_fate { TREE_EFFECTIVE, TREE_OVERWRITTEN, TREE_DELETED, TREE_OPAQUE };
 
+struct tree_dentry;
+
 struct tree_node {
 	struct tar_entry entry;    /* path and link live in the tree's arena; xattrs are kept */
+	const char *written;       /* path as the archive has it, when a link on the way led elsewhere;
+				      else NULL */
 	size_t layer;              /* that holds it, from 0 */
 	enum tree_fate fate;
 	size_t fate_layer;         /* layer that overwrote or deleted it */
@@ -27,19 +31,30 @@ struct tree_node {
 
 struct tree {
 	struct arena arena;
-	struct map by_path;        /* path → effective struct tree_node */
+	struct map by_path;        /* path → effective struct tree_node; NULL: was there once */
 	struct { struct tree_node **items; size_t len, cap; } all; /* in order of arrival */
+
+	/* The tree's own: names of directories, hashed by parent and name; tree_sorted()'s array. */
+	struct tree_dentry *root, **slots;
+	size_t slot_count, dentry_count;
+	struct tree_node **sorted;
+	size_t sorted_count;
 };
 
 void tree_release(struct tree *t);
 #define cleanup_tree cleanup(tree_release)
 
 /*
- * Take the next entry of layer `layer` (layers ascending, entries in the archive's order).
- * Whiteouts (.wh.NAME, .wh..wh..opq) are applied and give *out NULL; opaque hides only lower
- * layers. Directories that are missing on the way are implied, not added. A path through a symlink
- * to a directory counts under the directory it ends in, as an unpacker that keeps directory
- * links would do. Returns the node.
+ * Take the next entry of layer `layer` (layers ascending, entries in the archive's order) and give
+ * its node; NULL for a whiteout. Cost does not depend on how many entries there are.
+ *
+ * Whiteouts (.wh.NAME, .wh..wh..opq) are applied; both hide only what lower layers hold, wherever
+ * in their own layer they stand. Malformed ones and AUFS's records (.wh..wh.*) are dropped.
+ * Directories that are missing on the way are implied, not added. A directory over a directory
+ * keeps what is in it; anything else replaces what was there with all below it, a symlink too: the
+ * last component is never followed. A path through a symlink counts under the directory it ends in
+ * (which may be implied by that), as an unpacker that keeps directory links would do; `entry.path`
+ * is that path. A link that leads to a file or into a loop is replaced by an implied directory.
  */
 struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry *entry);
 
@@ -48,17 +63,18 @@ struct tree_node *tree_lookup(const struct tree *t, const char *path);
 /*
  * Follow links of all components, the last included. *out_path (may be NULL) gets the resolved
  * path in `arena`, also when nothing is there (NULL result) – then it is the path that is missing.
- * NULL with *out_path NULL: a loop.
+ * NULL with *out_path NULL: a loop. A directory that is only implied gives NULL, too: see
+ * tree_is_dir.
  */
 struct tree_node *tree_resolve(const struct tree *t, const char *path, struct arena *arena,
 			       const char **out_path);
 /* True when `path` resolves to a directory (one that is only implied counts). */
 bool tree_is_dir(const struct tree *t, const char *path);
-/* The effective nodes sorted by path, *count of them; valid until the next tree_add. */
+/* The effective nodes sorted bytewise by path, *count of them; valid until the next tree_add. */
 struct tree_node **tree_sorted(struct tree *t, size_t *count);
 /*
- * The names in a directory (resolved first), sorted, as nodes. Appended to `out` (release with
- * vec_release).
+ * What is in a directory (resolved first), sorted, as nodes; implied directories have none. Appended
+ * to `out` (release with vec_release).
  */
 struct tree_nodes {
 	struct tree_node **items;
