@@ -1,0 +1,15 @@
+/*
+ * Base64 as credentials and tokens hold it: both alphabets are read, with or without padding.
+ * Source: RFC 4648, 4 and 5.
+ */
+#ifndef REGISTRY_BASE64_H
+#define REGISTRY_BASE64_H
+
+#include "base/strbuf.h"
+
+/* Append the bytes `text` stands for; false, with `out` as far as it got, on anything else. */
+bool base64_decode(struct slice text, struct strbuf *out) MUST_USE;
+/* Append the standard alphabet with padding. */
+void base64_encode(struct slice data, struct strbuf *out);
+
+#endif

@@ -1,0 +1,735 @@
+#include "registry/client.h"
+
+#include <pthread.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "oci/mediatype.h"
+#include "registry/auth.h"
+#include "registry/refusal.h"
+
+enum {
+	TRIES_DEFAULT = 5,
+	BACKOFF_DEFAULT_MS = 500,
+	BACKOFF_MAX_MS = 60 * 1000,
+	RETRY_AFTER_MAX_MS = 10 * 60 * 1000,
+	COMMIT_STALL_MS = 15 * 60 * 1000,
+	MANIFEST_READ_MAX = 8 * 1024 * 1024,
+	EXPECT_MIN = 1024 * 1024, /* bodies below are sent without asking first */
+};
+
+struct client_repository {
+	char *registry, *name, *url, *scope;
+	enum client_access access;
+	const struct client_options *options;
+	struct auth *auth;
+	pthread_mutex_t lock;
+	uint64_t quiet_until_ms; /* the registry wants no request before */
+};
+
+struct client {
+	struct client_repository *repository;
+	struct http_client *http;
+	struct client_answer last;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Addresses. */
+
+/* "host:port" of an address, with its length. */
+static const char *authority_of(const char *url, size_t *len)
+{
+	const char *at = strstr(url, "://");
+
+	at = at ? at + 3 : url;
+	*len = strcspn(at, "/?#");
+	return at;
+}
+
+static bool same_authority(const char *a, const char *b)
+{
+	size_t n, m;
+	const char *x = authority_of(a, &n), *y = authority_of(b, &m);
+
+	return n == m && strncasecmp(x, y, n) == 0;
+}
+
+char *client_location(const char *registry_url, const char *request_url, const char *location)
+{
+	cleanup_free char *url = http_resolve(request_url, location);
+
+	if (!url)
+		return NULL;
+	if (strncasecmp(url, "https://", 8) == 0)
+		return steal_ptr(&url);
+	if (str_starts(registry_url, "https://"))
+		return same_authority(url, registry_url) ? xasprintf("https://%s", url + 7) : NULL;
+	return auth_host_is_loopback(url) ? steal_ptr(&url) : NULL;
+}
+
+char *client_location_digest(const char *location, const struct digest *digest)
+{
+	char text[DIGEST_TEXT_MAX];
+	struct strbuf url = { 0 };
+
+	strbuf_adds(&url, location);
+	strbuf_addf(&url, "%cdigest=", strchr(location, '?') ? '&' : '?');
+	http_encode(&url, digest_text(digest, text));
+	return strbuf_steal(&url);
+}
+
+static char *repository_url(const struct client_repository *r, const char *kind, const char *name)
+{
+	return xasprintf("%s/v2/%s/%s/%s", r->url, r->name, kind, name);
+}
+
+/* Being left alone, for all threads. */
+
+static void keep_quiet(struct client_repository *r, uint64_t ms)
+{
+	pthread_mutex_lock(&r->lock);
+	r->quiet_until_ms = MAX(r->quiet_until_ms, now_ms() + ms);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void wait_until_welcome(struct client_repository *r)
+{
+	uint64_t until, now = now_ms();
+
+	pthread_mutex_lock(&r->lock);
+	until = r->quiet_until_ms;
+	pthread_mutex_unlock(&r->lock);
+	if (until > now)
+		http_sleep_ms(until - now);
+}
+
+const struct client_answer *client_last(const struct client *c)
+{
+	return &c->last;
+}
+
+bool client_last_transient(const struct client *c)
+{
+	if (c->last.status)
+		return http_status_transient(c->last.status);
+	return c->last.failure == HTTP_FAILURE_CONNECT || c->last.failure == HTTP_FAILURE_RESOLVE ||
+	       c->last.failure == HTTP_FAILURE_TRANSFER;
+}
+
+void client_back_off(struct client *c, unsigned try)
+{
+	const struct client_options *o = c->repository->options;
+	uint64_t first = o->backoff_ms ? o->backoff_ms : BACKOFF_DEFAULT_MS;
+	uint64_t ms = MIN(first << MIN(try - 1, 10u), (uint64_t)BACKOFF_MAX_MS);
+
+	if (c->last.retry_after_ms)
+		ms = MIN(c->last.retry_after_ms, (uint64_t)RETRY_AFTER_MAX_MS);
+	if (c->last.status == 429 || c->last.status == 503)
+		keep_quiet(c->repository, ms);
+	http_sleep_ms(ms);
+}
+
+/* Requests. */
+
+static void note_answer(struct client *c, const struct http_response *r, int rc)
+{
+	c->last = (struct client_answer){ .body_sent = r->body_sent };
+	if (rc < 0) {
+		c->last.failure = r->failure;
+		return;
+	}
+	c->last.status = r->status;
+	c->last.retry_after_ms = http_retry_after_ms(r);
+	if (r->status >= 400)
+		refusal_code(r, c->last.code);
+}
+
+static int refuse(const struct client *c, const char *what, const struct http_response *r,
+		  struct error *err)
+{
+	const struct client_repository *repo = c->repository;
+	struct refusal about = { .registry = repo->registry,
+				 .repository = repo->name,
+				 .what = what,
+				 .auth = repo->auth,
+				 .push = repo->access == CLIENT_PUSH };
+
+	return refusal_set(&about, r, err);
+}
+
+/*
+ * One exchange, with credentials where they belong and one more try when they were too old. Any
+ * status is 0.
+ */
+static int request_once(struct client *c, const char *what, struct http_request *request,
+			struct http_response *r, struct error *err)
+{
+	struct client_repository *repo = c->repository;
+	const char *const scopes[] = { repo->scope, NULL };
+	bool home = http_same_origin(repo->url, request->url);
+
+	for (unsigned try = 1;; try++) {
+		cleanup_auth_header char *header = NULL;
+		int again;
+
+		c->last = (struct client_answer){ 0 };
+		wait_until_welcome(repo);
+		if (home && auth_header(repo->auth, c->http, scopes, &header, err) < 0)
+			return error_wrap(err, "%s/%s: %s", repo->registry, repo->name, what);
+		request->authorization = header;
+		if (http_perform(c->http, request, r, err) < 0) {
+			note_answer(c, r, -1);
+			return error_wrap(err, "%s/%s", repo->registry, repo->name);
+		}
+		request->authorization = NULL;
+		note_answer(c, r, 0);
+		if (r->status != 401 || !home || try == 3 || r->body_sent)
+			return 0;
+		again = auth_challenged(repo->auth, r, header, err);
+		if (again <= 0)
+			return again;
+	}
+}
+
+/* The same, again while the answer is of the kind that passes. For requests without a stream. */
+static int request_patiently(struct client *c, const char *what, struct http_request *request,
+			     struct http_response *r, struct error *err)
+{
+	unsigned tries = c->repository->options->tries;
+
+	for (unsigned try = 1;; try++) {
+		struct error failed = { 0 };
+		int rc = request_once(c, what, request, r, &failed);
+
+		if (rc == 0 && !client_last_transient(c))
+			return 0;
+		if (try >= (tries ? tries : TRIES_DEFAULT) || !client_last_transient(c)) {
+			if (rc < 0)
+				*err = failed;
+			return rc;
+		}
+		client_back_off(c, try);
+	}
+}
+
+/* Opening. */
+
+static struct http_client *connect_http(const struct client_options *o)
+{
+	struct http_options http = { .ca_file = o->ca_file };
+
+	return http_client_new(&http);
+}
+
+/* GET /v2/ at `url`: whether somebody answers; learns the challenge. */
+static int ping(struct client_repository *r, struct client *c, struct http_response *answer,
+		struct error *err)
+{
+	cleanup_free char *url = xasprintf("%s/v2/", r->url);
+	struct http_request request = { .method = "GET", .url = url };
+
+	for (unsigned try = 1;; try++) {
+		int rc = http_perform(c->http, &request, answer, err);
+
+		note_answer(c, answer, rc);
+		if (rc < 0)
+			return -1;
+		if (!http_status_transient(answer->status) || try == 3)
+			return 0;
+		client_back_off(c, try);
+	}
+}
+
+static int set_address(struct client_repository *r, const char *scheme, struct error *err)
+{
+	const char *host = str_equal(r->registry, "docker.io") ? "registry-1.docker.io" :
+								  r->registry;
+	struct credential credential = { 0 };
+
+	if (credential_find(&r->options->credentials, r->registry, r->name, &credential, err) < 0)
+		return -1;
+	free(r->url);
+	auth_free(r->auth);
+	r->url = xasprintf("%s://%s", scheme, host);
+	r->auth = auth_new(r->registry, r->url, &credential, r->options->allow_realms);
+	return 0;
+}
+
+/* https, then for loopback hosts http. */
+static int find_scheme(struct client_repository *r, struct client *c, struct http_response *answer,
+		       struct error *err)
+{
+	struct error over_tls = { 0 };
+
+	if (set_address(r, "https", err) < 0)
+		return -1;
+	if (ping(r, c, answer, &over_tls) == 0)
+		return 0;
+	if (!auth_host_is_loopback(r->registry) || (answer->failure != HTTP_FAILURE_CONNECT &&
+						    answer->failure != HTTP_FAILURE_HANDSHAKE)) {
+		*err = over_tls;
+		if (answer->failure == HTTP_FAILURE_HANDSHAKE)
+			error_wrap(err, "plain http is spoken to loopback hosts only");
+		return -1;
+	}
+	if (set_address(r, "http", err) < 0)
+		return -1;
+	return ping(r, c, answer, err);
+}
+
+static int greet(struct client_repository *r, struct error *err)
+{
+	cleanup_client struct client *c = client_new(r);
+	cleanup_response struct http_response answer = { 0 };
+
+	if (find_scheme(r, c, &answer, err) < 0)
+		return error_wrap(err, "registry %s", r->registry);
+	if (answer.status == 401)
+		return auth_challenged(r->auth, &answer, NULL, err) < 0 ? -1 : 0;
+	if (answer.status == 404)
+		return error_set(err, ERROR_NETWORK,
+				 "registry %s: answers 404 to %s/v2/; is it a container registry?",
+				 r->registry, r->url);
+	if (http_status_transient(answer.status))
+		return refuse(c, "GET /v2/", &answer, err);
+	return 0;
+}
+
+struct client_repository *client_repository_open(const char *registry, const char *repository,
+						 enum client_access access,
+						 const struct client_options *options,
+						 struct error *err)
+{
+	struct client_repository *r = xcalloc(1, sizeof(*r));
+
+	pthread_mutex_init(&r->lock, NULL);
+	r->registry = xstrdup(registry);
+	r->name = xstrdup(repository);
+	r->access = access;
+	r->options = options;
+	r->scope = xasprintf("repository:%s:%s", repository,
+			     access == CLIENT_PUSH ? "pull,push" : "pull");
+	if (greet(r, err) == 0)
+		return r;
+	client_repository_close(r);
+	return NULL;
+}
+
+void client_repository_close(struct client_repository *r)
+{
+	if (!r)
+		return;
+	auth_free(r->auth);
+	pthread_mutex_destroy(&r->lock);
+	free(r->registry);
+	free(r->name);
+	free(r->url);
+	free(r->scope);
+	free(r);
+}
+
+const char *client_repository_url(const struct client_repository *r)
+{
+	return r->url;
+}
+
+struct client *client_new(struct client_repository *r)
+{
+	struct client *c = xcalloc(1, sizeof(*c));
+
+	c->repository = r;
+	c->http = connect_http(r->options);
+	return c;
+}
+
+void client_free(struct client *c)
+{
+	if (!c)
+		return;
+	http_client_free(c->http);
+	free(c);
+}
+
+/* Blobs. */
+
+/* "HEAD blob sha256:0123456789ab"; heap. */
+static char *say_blob(const char *verb, const struct digest *digest)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	return xasprintf("%s %.19s", verb, digest_text(digest, text));
+}
+
+static int head_blob(struct client *c, const struct digest *digest, bool patiently,
+		     struct http_response *r, struct error *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	cleanup_free char *what = say_blob("HEAD blob", digest);
+	cleanup_free char *url = repository_url(c->repository, "blobs", digest_text(digest, text));
+	struct http_request request = { .method = "HEAD", .url = url };
+	int rc = patiently ? request_patiently(c, what, &request, r, err) :
+			     request_once(c, what, &request, r, err);
+
+	if (rc == 0 && r->status != 200 && r->status != 404)
+		return refuse(c, what, r, err);
+	return rc;
+}
+
+int client_blob_exists(struct client *c, const struct digest *digest, bool *out_exists,
+		       uint64_t *out_size, struct error *err)
+{
+	cleanup_response struct http_response r = { 0 };
+	uint64_t size;
+
+	if (head_blob(c, digest, true, &r, err) < 0)
+		return -1;
+	*out_exists = r.status == 200;
+	if (!slice_u64(http_header(&r, "content-length"), &size))
+		size = UINT64_MAX;
+	if (out_size)
+		*out_size = size;
+	return 0;
+}
+
+/* Passes on, hashing, and stops at the first byte too many. */
+struct checked_sink {
+	struct sink base;
+	struct sink *inner;
+	struct digest_state state;
+	uint64_t seen, limit;
+};
+
+static int checked_write(struct sink *base, const void *data, size_t len, struct error *err)
+{
+	struct checked_sink *s = (struct checked_sink *)base;
+
+	if (len > s->limit - s->seen)
+		return error_set(err, ERROR_INTEGRITY, "sends more than %" PRIu64 " bytes",
+				 s->limit);
+	s->seen += len;
+	digest_update(&s->state, data, len);
+	return sink_write(s->inner, data, len, err);
+}
+
+static const struct sink_ops checked_ops = { .write = checked_write };
+
+static int check_blob(struct client *c, const char *what, const struct descriptor *desc,
+		      struct checked_sink *s, struct error *err)
+{
+	struct digest got = digest_finish(&s->state);
+
+	if (s->seen == desc->size && digest_equal(&got, &desc->digest))
+		return 0;
+	return error_set(err, ERROR_INTEGRITY,
+			 "%s/%s: %s: %" PRIu64 " bytes came, of %" PRIu64 "; their digest is %s",
+			 c->repository->registry, c->repository->name, what, s->seen, desc->size,
+			 digest_equal(&got, &desc->digest) ? "right" : "wrong");
+}
+
+int client_blob_get(struct client *c, const struct descriptor *desc, struct sink *out,
+		    struct error *err)
+{
+	char text[DIGEST_TEXT_MAX];
+	cleanup_free char *what = say_blob("GET blob", &desc->digest);
+	cleanup_free char *url =
+		repository_url(c->repository, "blobs", digest_text(&desc->digest, text));
+	struct checked_sink sink = { .base = { &checked_ops },
+				     .inner = out,
+				     .limit = desc->size };
+	cleanup_response struct http_response r = { 0 };
+	struct http_request request = { .method = "GET", .url = url, .out_body = &sink.base };
+	int rc;
+
+	digest_init(&sink.state, desc->digest.algorithm);
+	rc = request_once(c, what, &request, &r, err);
+	if (rc == 0 && r.status != 200)
+		rc = refuse(c, what, &r, err);
+	if (rc == 0)
+		rc = check_blob(c, what, desc, &sink, err);
+	digest_release(&sink.state);
+	return rc;
+}
+
+/* Uploads. */
+
+void client_upload_release(struct client_upload *u)
+{
+	if (u->location)
+		explicit_bzero(u->location, strlen(u->location));
+	free(u->location);
+	u->location = NULL;
+}
+
+/* The next address of the session, from an answer's Location. */
+static int take_location(struct client *c, const char *what, const struct http_response *r,
+			 struct client_upload *u, struct error *err)
+{
+	struct slice header = http_header(r, "location");
+	cleanup_free char *text = xstrndup((const char *)header.data, header.len);
+	cleanup_free char *shown = http_url_display(text);
+	char *next = client_location(c->repository->url, r->url, text);
+
+	if (!next)
+		return error_set(err, ERROR_NETWORK,
+				 "%s/%s: %s: the registry names \"%s\" as the place to upload to, "
+				 "which is not used",
+				 c->repository->registry, c->repository->name, what, shown);
+	client_upload_release(u);
+	u->location = next;
+	return 0;
+}
+
+int client_upload_open(struct client *c, struct client_upload *out, struct error *err)
+{
+	cleanup_free char *url = repository_url(c->repository, "blobs/uploads", "");
+	cleanup_response struct http_response r = { 0 };
+	struct http_request request = { .method = "POST", .url = url };
+
+	if (request_patiently(c, "POST blobs/uploads", &request, &r, err) < 0)
+		return -1;
+	if (r.status != 202)
+		return refuse(c, "POST blobs/uploads", &r, err);
+	if (!slice_u64(http_header(&r, "oci-chunk-min-length"), &out->chunk_min))
+		out->chunk_min = 0;
+	out->acknowledged = 0;
+	return take_location(c, "POST blobs/uploads", &r, out, err);
+}
+
+/* The last byte that an answer's Range says is there; false when it says nothing we can read. */
+static bool range_end(const struct http_response *r, uint64_t *out)
+{
+	struct slice range = http_header(r, "range"), from;
+
+	if (slice_starts(range, "bytes="))
+		slice_sub(range, 6, range.len - 6, &range);
+	return range.data && slice_cut(&range, '-', &from) && slice_u64(range, out);
+}
+
+int client_upload_send(struct client *c, struct client_upload *u, const struct client_part *part,
+		       struct error *err)
+{
+	static const char *const headers[] = { "Content-Type: application/octet-stream", NULL };
+	cleanup_response struct http_response r = { 0 };
+	struct http_request request = { .method = "PATCH",
+					.url = u->location,
+					.headers = headers,
+					.body = part->bytes,
+					.body_size = part->size,
+					.expect_continue = part->size >= EXPECT_MIN };
+	uint64_t end;
+
+	if (request_once(c, "PATCH upload", &request, &r, err) < 0)
+		return -1;
+	if (r.status != 202 && r.status != 201 && r.status != 204)
+		return refuse(c, "PATCH upload", &r, err);
+	if (range_end(&r, &end) && part->size && end + 1 != u->acknowledged + part->size)
+		return error_set(err, ERROR_NETWORK,
+				 "%s/%s: PATCH upload: the registry counts %" PRIu64
+				 " bytes where %" PRIu64 " were sent",
+				 c->repository->registry, c->repository->name, end + 1,
+				 u->acknowledged + part->size);
+	u->acknowledged += part->size;
+	if (!http_header(&r, "location").data)
+		return 0; /* the old one stays */
+	return take_location(c, "PATCH upload", &r, u, err);
+}
+
+/* Look for the blob again and again; *out_there. */
+static void poll_blob(struct client *c, const struct digest *digest, uint64_t size, bool *out_there)
+{
+	const struct client_options *o = c->repository->options;
+	uint64_t limit = o->commit_wait_ms ? o->commit_wait_ms : 60000 + size / GIB * 30000;
+	uint64_t start = now_ms(), wait = MIN(limit / 8 + 1, UINT64_C(500));
+
+	*out_there = false;
+	for (;;) {
+		cleanup_response struct http_response r = { 0 };
+		struct error ignored = { 0 };
+
+		if (head_blob(c, digest, false, &r, &ignored) == 0 && r.status == 200)
+			*out_there = true;
+		if (*out_there || now_ms() - start >= limit)
+			return;
+		http_sleep_ms(wait);
+		wait += wait / 2;
+	}
+}
+
+/* Whether the blob may be there although the PUT was not answered with success. */
+static bool worth_a_look(const struct client_answer *a)
+{
+	if (!a->status)
+		return a->failure == HTTP_FAILURE_TRANSFER;
+	return a->status == 404 || a->status == 409 || a->status == 416 || a->status == 408 ||
+	       a->status >= 500;
+}
+
+int client_upload_commit(struct client *c, struct client_upload *u, const struct digest *digest,
+			 struct error *err)
+{
+	cleanup_free char *url = client_location_digest(u->location, digest);
+	cleanup_free char *what = say_blob("PUT upload of", digest);
+	cleanup_response struct http_response r = { 0 };
+	struct http_request request = { .method = "PUT",
+					.url = url,
+					.stall_timeout_ms = COMMIT_STALL_MS };
+	int rc = request_once(c, what, &request, &r, err);
+	struct client_answer answer = c->last;
+	bool there;
+
+	if (rc == 0 && (r.status == 201 || r.status == 204))
+		return 0;
+	if (rc == 0)
+		rc = refuse(c, what, &r, err);
+	if (!worth_a_look(&answer))
+		return rc;
+	if (answer.status == 404 || answer.status == 416) {
+		/* A clear no: one look will do. */
+		struct error ignored = { 0 };
+
+		if (client_blob_exists(c, digest, &there, NULL, &ignored) < 0)
+			there = false;
+	} else {
+		poll_blob(c, digest, u->acknowledged, &there);
+	}
+	c->last = answer;
+	return there ? 0 : rc;
+}
+
+void client_upload_cancel(struct client *c, struct client_upload *u)
+{
+	cleanup_response struct http_response r = { 0 };
+	struct http_request request = { .method = "DELETE", .url = u->location };
+	struct error ignored = { 0 };
+
+	if (u->location)
+		ignore_result(request_once(c, "DELETE upload", &request, &r, &ignored) < 0);
+}
+
+/* Manifests. */
+
+static int check_answered_digest(struct client *c, const char *what, const struct http_response *r,
+				 const struct digest *want, struct error *err)
+{
+	struct slice header = http_header(r, "docker-content-digest");
+	struct error ignored = { 0 };
+	char text[DIGEST_TEXT_MAX];
+	struct digest got;
+
+	if (!header.data || digest_parse(header, &got, &ignored) < 0 ||
+	    got.algorithm != want->algorithm || digest_equal(&got, want))
+		return 0;
+	return error_set(err, ERROR_INTEGRITY,
+			 "%s/%s: %s: the registry says the digest is %.*s; it is %s",
+			 c->repository->registry, c->repository->name, what,
+			 (int)MIN(header.len, (size_t)80), header.data, digest_text(want, text));
+}
+
+/* The digest `name` is, or that of `text` when it is a tag. */
+static struct digest expected_digest(const char *name, struct slice text)
+{
+	struct error ignored = { 0 };
+	struct digest d;
+
+	if (digest_parse(slice_str(name), &d, &ignored) < 0)
+		return digest_of(text);
+	return d;
+}
+
+int client_manifest_put(struct client *c, const char *name, const char *media_type,
+			struct slice text, struct error *err)
+{
+	cleanup_free char *what = xasprintf("PUT manifest %.40s", name);
+	cleanup_free char *url = repository_url(c->repository, "manifests", name);
+	cleanup_free char *type = xasprintf("Content-Type: %s", media_type);
+	const char *const headers[] = { type, NULL };
+	struct digest want = expected_digest(name, text);
+	unsigned tries = c->repository->options->tries;
+
+	for (unsigned try = 1;; try++) {
+		cleanup_stream struct stream *body = stream_memory(text);
+		cleanup_response struct http_response r = { 0 };
+		struct http_request request = { .method = "PUT",
+						.url = url,
+						.headers = headers,
+						.body = body,
+						.body_size = text.len,
+						.expect_continue = true };
+		struct error failed = { 0 };
+		int rc = request_once(c, what, &request, &r, &failed);
+
+		if (rc == 0 && (r.status == 201 || r.status == 200 || r.status == 204))
+			return check_answered_digest(c, what, &r, &want, err);
+		if (try >= (tries ? tries : TRIES_DEFAULT) ||
+		    (!client_last_transient(c) && !(r.status == 401 && r.body_sent))) {
+			if (rc == 0)
+				return refuse(c, what, &r, err);
+			*err = failed;
+			return -1;
+		}
+		client_back_off(c, try);
+	}
+}
+
+static int describe(struct client *c, const char *what, const char *name,
+		    const struct http_response *r, struct arena *arena, struct descriptor *desc,
+		    struct error *err)
+{
+	struct slice type = http_header(r, "content-type"), bare;
+	struct digest got = digest_of(strbuf_slice(&r->body));
+	struct error ignored = { 0 };
+	struct digest want;
+
+	*desc = (struct descriptor){ .digest = got, .size = r->body.len };
+	if (digest_parse(slice_str(name), &want, &ignored) == 0) {
+		struct digest_state state;
+
+		digest_init(&state, want.algorithm);
+		digest_update(&state, strbuf_text(&r->body), r->body.len);
+		desc->digest = digest_finish(&state);
+		digest_release(&state);
+		if (!digest_equal(&desc->digest, &want))
+			return error_set(err, ERROR_INTEGRITY,
+					 "%s/%s: %s: what came has another digest",
+					 c->repository->registry, c->repository->name, what);
+	}
+	if (!slice_cut(&type, ';', &bare))
+		bare = slice_str("");
+	desc->media_type = arena_slice(arena, slice_trim(bare));
+	return 0;
+}
+
+int client_manifest_get(struct client *c, const char *name, struct arena *arena,
+			struct strbuf *out, struct descriptor *desc, struct error *err)
+{
+	static const char *const headers[] = {
+		"Accept: " MEDIATYPE_OCI_INDEX ", " MEDIATYPE_OCI_MANIFEST
+		", " MEDIATYPE_DOCKER_INDEX ", " MEDIATYPE_DOCKER_MANIFEST
+		", application/vnd.oci.artifact.manifest.v1+json, */*;q=0.1",
+		NULL
+	};
+	cleanup_free char *what = xasprintf("GET manifest %.40s", name);
+	cleanup_free char *url = repository_url(c->repository, "manifests", name);
+	cleanup_response struct http_response r = { 0 };
+	struct http_request request = { .method = "GET",
+					.url = url,
+					.headers = headers,
+					.body_limit = MANIFEST_READ_MAX };
+
+	if (request_patiently(c, what, &request, &r, err) < 0)
+		return -1;
+	if (r.status != 200)
+		return refuse(c, what, &r, err);
+	if (describe(c, what, name, &r, arena, desc, err) < 0)
+		return -1;
+	strbuf_add(out, r.body.data, r.body.len);
+	return 0;
+}

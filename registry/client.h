@@ -1,0 +1,139 @@
+/*
+ * One repository of a registry, as the distribution specification names things: blobs, upload
+ * sessions, manifests.
+ *
+ * `struct client_repository` is what all threads share: address, credentials, tokens, and how long
+ * the registry wants to be left alone. `struct client` is one thread's connection to it.
+ *
+ * Addresses: https, and plain http only for loopback hosts where https finds nobody or no TLS.
+ * Credentials go to the registry's own scheme, host and port, and to its token server (auth.h).
+ * What the registry names as the place of an upload is used as it came.
+ * Every error names registry, repository, request, status and the registry's own words.
+ * Source: OCI distribution specification 1.1.
+ */
+#ifndef REGISTRY_CLIENT_H
+#define REGISTRY_CLIENT_H
+
+#include "net/http.h"
+#include "oci/descriptor.h"
+#include "registry/credentials.h"
+
+struct client_options {
+	struct credential_options credentials;
+	const char *const *allow_realms; /* hosts of token servers to trust besides; NULL: none */
+	const char *ca_file;             /* trusted besides the system's CAs; NULL: none */
+	unsigned tries;                  /* per request that may be repeated; 0: 5 */
+	uint64_t backoff_ms;             /* first wait between tries, doubled each time; 0: 500 */
+	uint64_t commit_wait_ms; /* for a blob to appear after a lost answer; 0: 60 s + 30 s/GiB */
+};
+
+enum client_access { CLIENT_PULL, CLIENT_PUSH };
+
+struct client_repository;
+
+/*
+ * Find out how the registry is spoken to and whether it wants credentials. `options` and what it
+ * points at must outlive the result. ERROR_NETWORK; those of credential_find.
+ */
+struct client_repository *client_repository_open(const char *registry, const char *repository,
+						 enum client_access access,
+						 const struct client_options *options,
+						 struct error *err) MUST_USE;
+void client_repository_close(struct client_repository *r);
+DEFINE_CLEANUP(struct client_repository *, client_repository_close)
+#define cleanup_client_repository cleanup(client_repository_close_p)
+/* "https://host:port" */
+const char *client_repository_url(const struct client_repository *r);
+
+struct client;
+
+struct client *client_new(struct client_repository *r);
+void client_free(struct client *c);
+DEFINE_CLEANUP(struct client *, client_free)
+#define cleanup_client cleanup(client_free_p)
+
+/* The last answer, for those who decide what to do after an error. */
+struct client_answer {
+	int status;                /* 0: there was none */
+	enum http_failure failure; /* why */
+	char code[64];             /* the registry's: "BLOB_UPLOAD_UNKNOWN", or "" */
+	uint64_t retry_after_ms;   /* 0: not said */
+	uint64_t body_sent;        /* bytes of the request body that had left */
+};
+const struct client_answer *client_last(const struct client *c);
+/* Whether it was of the kind that passes: cut connections, 408, 429, most of 5xx. */
+bool client_last_transient(const struct client *c);
+/* Wait before the try after number `try` (from 1): doubling, or as the registry asked. */
+void client_back_off(struct client *c, unsigned try);
+
+/* Blobs. */
+
+/* 0 either way; *out_size (may be NULL) is its size when the registry tells, else UINT64_MAX. */
+int client_blob_exists(struct client *c, const struct digest *digest, bool *out_exists,
+		       uint64_t *out_size, struct error *err) MUST_USE;
+/*
+ * The bytes of a blob, verified against digest and size while they pass; one try. ERROR_INTEGRITY,
+ * ERROR_NOT_FOUND, ERROR_NETWORK.
+ */
+int client_blob_get(struct client *c, const struct descriptor *desc, struct sink *out,
+		    struct error *err) MUST_USE;
+
+/* Upload sessions: open, send parts, commit. */
+
+struct client_upload {
+	char *location;         /* of the next request; a secret, it may carry a session's state */
+	uint64_t acknowledged;  /* bytes the registry has */
+	uint64_t chunk_min;     /* OCI-Chunk-Min-Length; 0: not said */
+};
+
+void client_upload_release(struct client_upload *u);
+#define cleanup_upload cleanup(client_upload_release)
+
+/* POST; tried again while that may help. */
+int client_upload_open(struct client *c, struct client_upload *out, struct error *err) MUST_USE;
+
+struct client_part {
+	struct stream *bytes; /* exactly `size` of them, from the upload's acknowledged offset */
+	uint64_t size;
+};
+/*
+ * PATCH, once: the stream is consumed. A refusal for want of a newer token is answered before a
+ * byte is lost (Expect: 100-continue).
+ */
+int client_upload_send(struct client *c, struct client_upload *u, const struct client_part *part,
+		       struct error *err) MUST_USE;
+/*
+ * PUT ?digest=, and when the answer is lost or odd, look whether the blob appeared after all. 0
+ * when the registry has the blob.
+ */
+int client_upload_commit(struct client *c, struct client_upload *u, const struct digest *digest,
+			 struct error *err) MUST_USE;
+/* Tell the registry that the session is given up; what it answers changes nothing. */
+void client_upload_cancel(struct client *c, struct client_upload *u);
+
+/* Manifests. `name` is a tag, or a digest as text. */
+
+/*
+ * PUT; tried again while that may help. The digest the registry answers with must be that of
+ * `text`: ERROR_INTEGRITY.
+ */
+int client_manifest_put(struct client *c, const char *name, const char *media_type,
+			struct slice text, struct error *err) MUST_USE;
+/*
+ * GET: the exact bytes, appended, with media type (in `arena`), digest and size. When `name` is a
+ * digest the bytes have it. ERROR_NOT_FOUND, ERROR_INTEGRITY, ERROR_LIMIT over 8 MiB.
+ */
+int client_manifest_get(struct client *c, const char *name, struct arena *arena,
+			struct strbuf *out, struct descriptor *desc, struct error *err) MUST_USE;
+
+/*
+ * Where an upload goes on: `location` as answered to a request to `request_url`, for the registry
+ * at `registry_url`. An http address of an https registry's own host becomes https (proxies that
+ * do not tell their backend); other falls from TLS, or from loopback to elsewhere, are refused:
+ * NULL. Heap.
+ */
+char *client_location(const char *registry_url, const char *request_url, const char *location);
+/* `location` with the digest appended to its query; heap. */
+char *client_location_digest(const char *location, const struct digest *digest);
+
+#endif

@@ -1,0 +1,422 @@
+#include "registry/transfer.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "registry/plan.h"
+
+enum { PARALLEL_DEFAULT = 4, RESTARTS_MAX = 5 };
+
+/* One repository that is being pushed to; the threads' common state. */
+struct pusher {
+	const struct push_request *request;
+	const struct plan *plan;
+	struct client_repository *repository;
+	pthread_mutex_t lock; /* of all below, and of source->ops->blob */
+	VEC(struct client *) idle;
+	uint64_t done_bytes, total_bytes;
+	bool stop;
+	struct error first; /* of the job that went wrong first */
+};
+
+struct push_job {
+	struct pool_job base; /* first */
+	struct pusher *pusher;
+	const struct plan_blob *planned;
+	struct push_blob *blob;
+	uint64_t blob_bytes; /* in the present try */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void push_result_release(struct push_result *r)
+{
+	free(r->blobs);
+	r->blobs = NULL;
+	r->blob_count = 0;
+}
+
+/* Progress. */
+
+static void tell(struct push_job *job)
+{
+	struct pusher *p = job->pusher;
+	struct push_progress progress = { .blob = job->blob,
+					  .blob_bytes = job->blob_bytes,
+					  .done_bytes = p->done_bytes,
+					  .total_bytes = p->total_bytes };
+
+	if (p->request->progress)
+		p->request->progress(p->request->progress_user, &progress);
+}
+
+static void set_state(struct push_job *job, enum push_state state)
+{
+	pthread_mutex_lock(&job->pusher->lock);
+	job->blob->state = state;
+	if (state == PUSH_PRESENT || state == PUSH_SENT) {
+		job->pusher->done_bytes += job->blob->size - job->blob_bytes;
+		job->blob_bytes = job->blob->size;
+	}
+	tell(job);
+	pthread_mutex_unlock(&job->pusher->lock);
+}
+
+static void add_bytes(struct push_job *job, uint64_t bytes)
+{
+	pthread_mutex_lock(&job->pusher->lock);
+	job->blob_bytes += bytes;
+	job->pusher->done_bytes += bytes;
+	job->blob->bytes_sent += bytes;
+	tell(job);
+	pthread_mutex_unlock(&job->pusher->lock);
+}
+
+/* What was sent of a lost session has to be sent again. */
+static void take_back(struct push_job *job)
+{
+	pthread_mutex_lock(&job->pusher->lock);
+	job->pusher->done_bytes -= job->blob_bytes;
+	job->blob_bytes = 0;
+	job->blob->restarts++;
+	pthread_mutex_unlock(&job->pusher->lock);
+}
+
+static bool stopped(struct pusher *p)
+{
+	bool stop;
+
+	pthread_mutex_lock(&p->lock);
+	stop = p->stop;
+	pthread_mutex_unlock(&p->lock);
+	return stop;
+}
+
+/* Passes on, and tells how far it got; ends early when another job went wrong. */
+struct telling_stream {
+	struct stream base;
+	struct stream *inner; /* borrowed */
+	struct push_job *job;
+};
+
+static ssize_t telling_read(struct stream *base, void *buf, size_t len, struct error *err)
+{
+	struct telling_stream *s = (struct telling_stream *)base;
+	ssize_t n;
+
+	if (stopped(s->job->pusher))
+		return error_set(err, ERROR_NETWORK, "given up, since another blob was refused");
+	n = stream_read(s->inner, buf, len, err);
+	if (n > 0)
+		add_bytes(s->job, (uint64_t)n);
+	return n;
+}
+
+static const struct stream_ops telling_ops = { .read = telling_read };
+
+/* Blobs. */
+
+static struct stream *open_blob(struct push_job *job, struct error *err)
+{
+	struct image_source *source = job->pusher->request->source;
+	struct stream *s;
+
+	pthread_mutex_lock(&job->pusher->lock);
+	s = source->ops->blob(source, &job->planned->desc, err);
+	pthread_mutex_unlock(&job->pusher->lock);
+	return s;
+}
+
+/* One session, from POST to the blob being there. */
+static int send_blob(struct push_job *job, struct client *c, struct error *err)
+{
+	const struct descriptor *desc = &job->planned->desc;
+	cleanup_stream struct stream *raw = open_blob(job, err);
+	cleanup_stream struct stream *verified = NULL;
+	struct telling_stream telling = { .base = { &telling_ops }, .job = job };
+	cleanup_upload struct client_upload upload = { 0 };
+	struct client_part part = { .bytes = &telling.base, .size = desc->size };
+
+	if (!raw)
+		return -1;
+	telling.inner = verified = stream_verify(raw, &desc->digest, desc->size);
+	if (client_upload_open(c, &upload, err) < 0)
+		return -1;
+	set_state(job, PUSH_SENDING);
+	if (client_upload_send(c, &upload, &part, err) < 0) {
+		if (client_last(c)->failure == HTTP_FAILURE_LOCAL)
+			client_upload_cancel(c, &upload);
+		return -1;
+	}
+	return client_upload_commit(c, &upload, &desc->digest, err);
+}
+
+/* Whether a new session may succeed where the last one did not. */
+static bool worth_restart(const struct client *c)
+{
+	const struct client_answer *a = client_last(c);
+
+	if (client_last_transient(c))
+		return true;
+	return a->status == 202 || a->status == 201 || /* the registry lost count */
+	       (a->status == 401 && a->body_sent) || a->status == 416 ||
+	       str_equal(a->code, "BLOB_UPLOAD_UNKNOWN") ||
+	       str_equal(a->code, "BLOB_UPLOAD_INVALID") || str_equal(a->code, "DIGEST_INVALID");
+}
+
+static int push_blob(struct push_job *job, struct client *c, struct error *err)
+{
+	bool there;
+
+	for (unsigned try = 1;; try++) {
+		struct error failed = { 0 };
+
+		if (client_blob_exists(c, &job->planned->desc.digest, &there, NULL, err) < 0)
+			return -1;
+		if (there) {
+			set_state(job, try == 1 ? PUSH_PRESENT : PUSH_SENT);
+			return 0;
+		}
+		if (send_blob(job, c, &failed) == 0) {
+			set_state(job, PUSH_SENT);
+			return 0;
+		}
+		if (try == RESTARTS_MAX || stopped(job->pusher) || failed.code == ERROR_INTEGRITY ||
+		    !worth_restart(c)) {
+			*err = failed;
+			return -1;
+		}
+		take_back(job);
+		client_back_off(c, try);
+	}
+}
+
+static struct client *take_client(struct pusher *p)
+{
+	struct client *c = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->idle.len)
+		c = p->idle.items[--p->idle.len];
+	pthread_mutex_unlock(&p->lock);
+	return c ? c : client_new(p->repository);
+}
+
+static void give_client(struct pusher *p, struct client *c)
+{
+	pthread_mutex_lock(&p->lock);
+	vec_push(&p->idle, c);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void run_job(struct pool_job *base)
+{
+	struct push_job *job = (struct push_job *)base;
+	struct pusher *p = job->pusher;
+	struct error err = { 0 };
+	struct client *c;
+
+	if (stopped(p))
+		return;
+	c = take_client(p);
+	if (push_blob(job, c, &err) < 0) {
+		pthread_mutex_lock(&p->lock);
+		if (!p->stop)
+			p->first = err;
+		p->stop = true;
+		pthread_mutex_unlock(&p->lock);
+	}
+	give_client(p, c);
+}
+
+/* All blobs, largest first; `blobs` has one element for each of the plan. */
+static int push_blobs(struct pusher *p, struct push_blob *blobs, struct error *err)
+{
+	unsigned parallel = p->request->parallel ? p->request->parallel : PARALLEL_DEFAULT;
+	struct pool *pool = pool_new(parallel);
+	VEC(struct push_job) jobs = { 0 };
+
+	vec_reserve(&jobs, p->plan->blobs.len); /* jobs must not move once submitted */
+	p->done_bytes = p->total_bytes = 0;
+	for (size_t i = 0; i < p->plan->blobs.len; i++)
+		if (!p->plan->blobs.items[i].nondistributable)
+			p->total_bytes += p->plan->blobs.items[i].desc.size;
+	for (size_t i = 0; i < p->plan->blobs.len; i++) {
+		struct push_job *job;
+
+		if (p->plan->blobs.items[i].nondistributable) {
+			blobs[i].state = PUSH_SKIPPED;
+			continue;
+		}
+		job = vec_add(&jobs);
+		job->base.run = run_job;
+		job->pusher = p;
+		job->planned = &p->plan->blobs.items[i];
+		job->blob = &blobs[i];
+		pool_submit(pool, &job->base);
+	}
+	for (size_t i = 0; i < jobs.len; i++)
+		pool_wait(pool, &jobs.items[i].base);
+	pool_free(pool);
+	vec_release(&jobs);
+	if (!p->stop)
+		return 0;
+	*err = p->first;
+	return -1;
+}
+
+/* Manifests. */
+
+static int put_document(struct client *c, const struct plan_manifest *m, const char *tag,
+			struct error *err)
+{
+	char digest[DIGEST_TEXT_MAX];
+
+	return client_manifest_put(c, tag ? tag : digest_text(&m->desc.digest, digest),
+				   m->desc.media_type, strbuf_slice(&m->text), err);
+}
+
+static bool same_repository(const struct reference *a, const struct reference *b)
+{
+	return str_equal(a->registry, b->registry) && str_equal(a->repository, b->repository);
+}
+
+/* Children by digest, then the root by each name that it is to have in this repository. */
+static int put_manifests(struct pusher *p, struct client *c, size_t destination, struct error *err)
+{
+	const struct push_request *r = p->request;
+	const struct reference *here = &r->destinations[destination];
+	const struct plan_manifest *root = &p->plan->manifests.items[p->plan->manifests.len - 1];
+
+	for (size_t i = 0; i + 1 < p->plan->manifests.len; i++)
+		if (put_document(c, &p->plan->manifests.items[i], NULL, err) < 0)
+			return -1;
+	for (size_t i = destination; i < r->destination_count; i++)
+		if (same_repository(&r->destinations[i], here) &&
+		    put_document(c, root, r->destinations[i].tag, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Blobs, then manifests; blobs once more when the registry lost one meanwhile. */
+static int push_all(struct pusher *p, size_t destination, struct push_blob *blobs,
+		    struct error *err)
+{
+	cleanup_client struct client *c = client_new(p->repository);
+
+	for (bool again = false;; again = true) {
+		struct error failed = { 0 };
+
+		if (push_blobs(p, blobs, err) < 0)
+			return -1;
+		if (put_manifests(p, c, destination, &failed) == 0)
+			return 0;
+		if (again || !str_equal(client_last(c)->code, "MANIFEST_BLOB_UNKNOWN")) {
+			*err = failed;
+			return -1;
+		}
+	}
+}
+
+static int push_repository(const struct push_request *request, const struct plan *plan,
+			   size_t destination, struct push_blob *blobs, struct error *err)
+{
+	const struct reference *to = &request->destinations[destination];
+	struct pusher p = { .request = request, .plan = plan };
+	int rc;
+
+	p.repository = client_repository_open(to->registry, to->repository, CLIENT_PUSH,
+					      &request->client, err);
+	if (!p.repository)
+		return -1;
+	pthread_mutex_init(&p.lock, NULL);
+	rc = push_all(&p, destination, blobs, err);
+	for (size_t i = 0; i < p.idle.len; i++)
+		client_free(p.idle.items[i]);
+	vec_release(&p.idle);
+	pthread_mutex_destroy(&p.lock);
+	client_repository_close(p.repository);
+	return rc;
+}
+
+/* The whole. */
+
+static int check_destinations(const struct push_request *r, const struct descriptor *root,
+			      struct error *err)
+{
+	char have[DIGEST_TEXT_MAX];
+
+	for (size_t i = 0; i < r->destination_count; i++)
+		if (r->destinations[i].has_digest &&
+		    !digest_equal(&r->destinations[i].digest, &root->digest))
+			return error_set(err, ERROR_USAGE,
+					 "%s/%s: the destination names a digest, but the image's is %s",
+					 r->destinations[i].registry, r->destinations[i].repository,
+					 digest_text(&root->digest, have));
+	return 0;
+}
+
+/* Room in the result for one more repository. */
+static struct push_blob *add_blobs(struct push_result *out, const struct plan *plan, size_t index)
+{
+	size_t old = out->blob_count;
+
+	out->blob_count += plan->blobs.len;
+	out->blobs = xreallocarray(out->blobs, MAX(out->blob_count, (size_t)1),
+				   sizeof(*out->blobs));
+	for (size_t i = 0; i < plan->blobs.len; i++)
+		out->blobs[old + i] =
+			(struct push_blob){ .digest = plan->blobs.items[i].desc.digest,
+					    .size = plan->blobs.items[i].desc.size,
+					    .destination = index };
+	return out->blobs + old;
+}
+
+static bool pushed_before(const struct push_request *r, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (same_repository(&r->destinations[i], &r->destinations[index]))
+			return true;
+	return false;
+}
+
+static int push_planned(const struct push_request *request, const struct plan *plan,
+			struct push_result *out, struct error *err)
+{
+	for (size_t i = 0; i < request->destination_count; i++) {
+		if (pushed_before(request, i))
+			continue;
+		if (push_repository(request, plan, i, add_blobs(out, plan, i), err) < 0)
+			return error_wrap(err, "push");
+	}
+	for (size_t i = 0; i < out->blob_count; i++)
+		out->bytes_sent += out->blobs[i].bytes_sent;
+	return 0;
+}
+
+int transfer_push(const struct push_request *request, struct push_result *out, struct error *err)
+{
+	cleanup_plan struct plan plan = { 0 };
+	uint64_t start = now_ms();
+	const struct plan_manifest *root;
+
+	if (plan_read(request->source, &plan, err) < 0)
+		return error_wrap(err, "push");
+	root = &plan.manifests.items[plan.manifests.len - 1];
+	if (check_destinations(request, &root->desc, err) < 0)
+		return -1;
+	out->root = (struct descriptor){ .digest = root->desc.digest, .size = root->text.len };
+	out->manifest_count = plan.manifests.len;
+	if (push_planned(request, &plan, out, err) < 0)
+		return -1;
+	out->elapsed_ms = now_ms() - start;
+	return 0;
+}
