@@ -4,8 +4,9 @@
  * A client is one thread's. Redirects are followed here, not by libcurl: credentials and cookies
  * never go to another host (scheme, name and port), at most 10 hops, https never falls to http.
  * TLS verification is on and has no switch. HTTP/1.1 for all. Proxies come from the environment
- * as curl reads them. CA certificates: SSL_CERT_FILE, else the system's. Only http, https and (http_download) file URLs.
- * Nothing secret stands in an error text: URLs are shown without user info and query.
+ * as curl reads them. CA certificates: SSL_CERT_FILE, else the system's. Only http, https and
+ * (http_download) file URLs. Nothing secret stands in an error text: URLs are shown without user
+ * info and query.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -17,11 +18,11 @@
 struct http_client;
 
 struct http_options {
-	const char *user_agent;      /* NULL: "gpuimg/VERSION" */
-	const char *ca_file;         /* CA bundle trusted besides the system's; NULL: none */
+	const char *user_agent; /* NULL: "gpuimg/VERSION" */
+	const char *ca_file;    /* CA bundle trusted besides the system's; NULL: none */
 	const char *client_cert, *client_key; /* NULL: none */
-	uint64_t connect_timeout_ms; /* 0: 30 s */
-	uint64_t stall_timeout_ms;   /* no byte for that long ends a transfer; 0: 60 s */
+	uint64_t connect_timeout_ms;          /* 0: 30 s */
+	uint64_t stall_timeout_ms;            /* no byte for that long ends a transfer; 0: 60 s */
 };
 
 struct http_client *http_client_new(const struct http_options *options);
@@ -64,7 +65,7 @@ struct http_response {
 	struct strbuf headers; /* "name: value\n" lines of the final answer, names in lower case */
 	char *url;             /* that answered, after redirects */
 	enum http_failure failure; /* set when http_perform gives -1 */
-	uint64_t body_sent;    /* bytes of the request body that were handed to the connection */
+	uint64_t body_sent; /* bytes of the request body that were handed to the connection */
 };
 
 void http_response_release(struct http_response *r);
@@ -88,8 +89,8 @@ int http_perform(struct http_client *c, const struct http_request *request,
  * 2 s, 4 s… or Retry-After up to 60 s) as long as nothing was written. file:// is read too.
  * Statuses other than 200 are ERROR_NETWORK (404, 410: ERROR_NOT_FOUND) with the URL.
  */
-int http_download(struct http_client *c, const char *url, const char *authorization,
-		  unsigned tries, struct sink *out, struct error *err) MUST_USE;
+int http_download(struct http_client *c, const char *url, const char *authorization, unsigned tries,
+		  struct sink *out, struct error *err) MUST_USE;
 /* `url` without user info and query, for texts. Heap. */
 char *http_url_display(const char *url);
 /* Percent-encode all but unreserved characters; appended. */

@@ -47,7 +47,7 @@ const char *auth_username(const struct auth *a);
 /* A token server's answer. */
 struct token {
 	char *value;
-	uint64_t life_s;    /* from expires_in, else the token's own exp - iat, else 60 */
+	uint64_t life_s; /* from expires_in, else the token's own exp - iat, else 60 */
 };
 void token_release(struct token *t);
 /* Parse under a limit of 128 KiB. ERROR_FORMAT, ERROR_LIMIT. */

@@ -64,7 +64,8 @@ static bool same_authority(const char *a, const char *b)
 
 char *client_location(const char *registry_url, const char *request_url, const char *location)
 {
-	cleanup_free char *url = http_resolve(request_url, location);
+	cleanup_free
+	char *url = http_resolve(request_url, location);
 
 	if (!url)
 		return NULL;
@@ -141,7 +142,7 @@ void client_back_off(struct client *c, unsigned try)
 
 static void note_answer(struct client *c, const struct http_response *r, int rc)
 {
-	c->last = (struct client_answer){ .body_sent = r->body_sent };
+	c->last = (struct client_answer) { .body_sent = r->body_sent };
 	if (rc < 0) {
 		c->last.failure = r->failure;
 		return;
@@ -180,7 +181,7 @@ static int request_once(struct client *c, const char *what, struct http_request 
 		cleanup_auth_header char *header = NULL;
 		int again;
 
-		c->last = (struct client_answer){ 0 };
+		c->last = (struct client_answer) { 0 };
 		wait_until_welcome(repo);
 		if (home && auth_header(repo->auth, c->http, scopes, &header, err) < 0)
 			return error_wrap(err, "%s/%s: %s", repo->registry, repo->name, what);
@@ -233,7 +234,8 @@ static struct http_client *connect_http(const struct client_options *o)
 static int ping(struct client_repository *r, struct client *c, struct http_response *answer,
 		struct error *err)
 {
-	cleanup_free char *url = xasprintf("%s/v2/", r->url);
+	cleanup_free
+	char *url = xasprintf("%s/v2/", r->url);
 	struct http_request request = { .method = "GET", .url = url };
 
 	for (unsigned try = 1;; try++) {
@@ -250,8 +252,8 @@ static int ping(struct client_repository *r, struct client *c, struct http_respo
 
 static int set_address(struct client_repository *r, const char *scheme, struct error *err)
 {
-	const char *host = str_equal(r->registry, "docker.io") ? "registry-1.docker.io" :
-								  r->registry;
+	const char *host =
+		str_equal(r->registry, "docker.io") ? "registry-1.docker.io" : r->registry;
 	struct credential credential = { 0 };
 
 	if (credential_find(&r->options->credentials, r->registry, r->name, &credential, err) < 0)
@@ -372,11 +374,13 @@ static int head_blob(struct client *c, const struct digest *digest, bool patient
 		     struct http_response *r, struct error *err)
 {
 	char text[DIGEST_TEXT_MAX];
-	cleanup_free char *what = say_blob("HEAD blob", digest);
-	cleanup_free char *url = repository_url(c->repository, "blobs", digest_text(digest, text));
+	cleanup_free
+	char *what = say_blob("HEAD blob", digest);
+	cleanup_free
+	char *url = repository_url(c->repository, "blobs", digest_text(digest, text));
 	struct http_request request = { .method = "HEAD", .url = url };
-	int rc = patiently ? request_patiently(c, what, &request, r, err) :
-			     request_once(c, what, &request, r, err);
+	int rc = patiently ? request_patiently(c, what, &request, r, err)
+			   : request_once(c, what, &request, r, err);
 
 	if (rc == 0 && r->status != 200 && r->status != 404)
 		return refuse(c, what, r, err);
@@ -438,12 +442,11 @@ int client_blob_get(struct client *c, const struct descriptor *desc, struct sink
 		    struct error *err)
 {
 	char text[DIGEST_TEXT_MAX];
-	cleanup_free char *what = say_blob("GET blob", &desc->digest);
-	cleanup_free char *url =
-		repository_url(c->repository, "blobs", digest_text(&desc->digest, text));
-	struct checked_sink sink = { .base = { &checked_ops },
-				     .inner = out,
-				     .limit = desc->size };
+	cleanup_free
+	char *what = say_blob("GET blob", &desc->digest);
+	cleanup_free
+	char *url = repository_url(c->repository, "blobs", digest_text(&desc->digest, text));
+	struct checked_sink sink = { .base = { &checked_ops }, .inner = out, .limit = desc->size };
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = { .method = "GET", .url = url, .out_body = &sink.base };
 	int rc;
@@ -473,8 +476,10 @@ static int take_location(struct client *c, const char *what, const struct http_r
 			 struct client_upload *u, struct error *err)
 {
 	struct slice header = http_header(r, "location");
-	cleanup_free char *text = xstrndup((const char *)header.data, header.len);
-	cleanup_free char *shown = http_url_display(text);
+	cleanup_free
+	char *text = xstrndup((const char *)header.data, header.len);
+	cleanup_free
+	char *shown = http_url_display(text);
 	char *next = client_location(c->repository->url, r->url, text);
 
 	if (!next)
@@ -489,7 +494,8 @@ static int take_location(struct client *c, const char *what, const struct http_r
 
 int client_upload_open(struct client *c, struct client_upload *out, struct error *err)
 {
-	cleanup_free char *url = repository_url(c->repository, "blobs/uploads", "");
+	cleanup_free
+	char *url = repository_url(c->repository, "blobs/uploads", "");
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = { .method = "POST", .url = url };
 
@@ -575,8 +581,10 @@ static bool worth_a_look(const struct client_answer *a)
 int client_upload_commit(struct client *c, struct client_upload *u, const struct digest *digest,
 			 struct error *err)
 {
-	cleanup_free char *url = client_location_digest(u->location, digest);
-	cleanup_free char *what = say_blob("PUT upload of", digest);
+	cleanup_free
+	char *url = client_location_digest(u->location, digest);
+	cleanup_free
+	char *what = say_blob("PUT upload of", digest);
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = { .method = "PUT",
 					.url = url,
@@ -647,9 +655,12 @@ static struct digest expected_digest(const char *name, struct slice text)
 int client_manifest_put(struct client *c, const char *name, const char *media_type,
 			struct slice text, struct error *err)
 {
-	cleanup_free char *what = xasprintf("PUT manifest %.40s", name);
-	cleanup_free char *url = repository_url(c->repository, "manifests", name);
-	cleanup_free char *type = xasprintf("Content-Type: %s", media_type);
+	cleanup_free
+	char *what = xasprintf("PUT manifest %.40s", name);
+	cleanup_free
+	char *url = repository_url(c->repository, "manifests", name);
+	cleanup_free
+	char *type = xasprintf("Content-Type: %s", media_type);
 	const char *const headers[] = { type, NULL };
 	struct digest want = expected_digest(name, text);
 	unsigned tries = c->repository->options->tries;
@@ -688,7 +699,7 @@ static int describe(struct client *c, const char *what, const char *name,
 	struct error ignored = { 0 };
 	struct digest want;
 
-	*desc = (struct descriptor){ .digest = got, .size = r->body.len };
+	*desc = (struct descriptor) { .digest = got, .size = r->body.len };
 	if (digest_parse(slice_str(name), &want, &ignored) == 0) {
 		struct digest_state state;
 
@@ -707,8 +718,8 @@ static int describe(struct client *c, const char *what, const char *name,
 	return 0;
 }
 
-int client_manifest_get(struct client *c, const char *name, struct arena *arena,
-			struct strbuf *out, struct descriptor *desc, struct error *err)
+int client_manifest_get(struct client *c, const char *name, struct arena *arena, struct strbuf *out,
+			struct descriptor *desc, struct error *err)
 {
 	static const char *const headers[] = {
 		"Accept: " MEDIATYPE_OCI_INDEX ", " MEDIATYPE_OCI_MANIFEST
@@ -716,13 +727,14 @@ int client_manifest_get(struct client *c, const char *name, struct arena *arena,
 		", application/vnd.oci.artifact.manifest.v1+json, */*;q=0.1",
 		NULL
 	};
-	cleanup_free char *what = xasprintf("GET manifest %.40s", name);
-	cleanup_free char *url = repository_url(c->repository, "manifests", name);
+	cleanup_free
+	char *what = xasprintf("GET manifest %.40s", name);
+	cleanup_free
+	char *url = repository_url(c->repository, "manifests", name);
 	cleanup_response struct http_response r = { 0 };
-	struct http_request request = { .method = "GET",
-					.url = url,
-					.headers = headers,
-					.body_limit = MANIFEST_READ_MAX };
+	struct http_request request = {
+		.method = "GET", .url = url, .headers = headers, .body_limit = MANIFEST_READ_MAX
+	};
 
 	if (request_patiently(c, what, &request, &r, err) < 0)
 		return -1;

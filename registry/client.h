@@ -81,9 +81,9 @@ int client_blob_get(struct client *c, const struct descriptor *desc, struct sink
 /* Upload sessions: open, send parts, commit. */
 
 struct client_upload {
-	char *location;         /* of the next request; a secret, it may carry a session's state */
-	uint64_t acknowledged;  /* bytes the registry has */
-	uint64_t chunk_min;     /* OCI-Chunk-Min-Length; 0: not said */
+	char *location;        /* of the next request; a secret, it may carry a session's state */
+	uint64_t acknowledged; /* bytes the registry has */
+	uint64_t chunk_min;    /* OCI-Chunk-Min-Length; 0: not said */
 };
 
 void client_upload_release(struct client_upload *u);
@@ -123,8 +123,8 @@ int client_manifest_put(struct client *c, const char *name, const char *media_ty
  * GET: the exact bytes, appended, with media type (in `arena`), digest and size. When `name` is a
  * digest the bytes have it. ERROR_NOT_FOUND, ERROR_INTEGRITY, ERROR_LIMIT over 8 MiB.
  */
-int client_manifest_get(struct client *c, const char *name, struct arena *arena,
-			struct strbuf *out, struct descriptor *desc, struct error *err) MUST_USE;
+int client_manifest_get(struct client *c, const char *name, struct arena *arena, struct strbuf *out,
+			struct descriptor *desc, struct error *err) MUST_USE;
 
 /*
  * Where an upload goes on: `location` as answered to a request to `request_url`, for the registry

@@ -27,7 +27,7 @@ struct credential {
 	enum credential_kind kind;
 	char *username; /* CREDENTIAL_PASSWORD */
 	char *secret;
-	char *origin;   /* where it was found, for texts: a path, "--username", "NGC_API_KEY" */
+	char *origin; /* where it was found, for texts: a path, "--username", "NGC_API_KEY" */
 };
 
 void credential_release(struct credential *c);
@@ -51,7 +51,7 @@ int credential_find(const struct credential_options *options, const char *regist
 
 /* What one configuration file says about a registry. */
 struct credential_entry {
-	char *helper; /* to ask first: docker-credential-<helper>; NULL: none */
+	char *helper;            /* to ask first: docker-credential-<helper>; NULL: none */
 	struct credential found; /* of auths */
 };
 

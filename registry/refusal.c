@@ -33,8 +33,8 @@ static const char *advice_401(const struct refusal *about)
 
 	if (!about->auth || auth_kind(about->auth) == CREDENTIAL_NONE)
 		return ngc ? "set NGC_API_KEY, or log in with the user name $oauthtoken and an NGC "
-			     "API key" :
-			     "no credentials were found; log in to the registry first";
+			     "API key"
+			   : "no credentials were found; log in to the registry first";
 	if (ngc && user && !str_equal(user, "$oauthtoken"))
 		return "NGC wants the literal user name $oauthtoken";
 	if (ngc)
@@ -50,11 +50,11 @@ static const char *advice(const struct refusal *about, int status)
 	case 401:
 		return advice_401(about);
 	case 402:
-		return ngc ? "the organisation's entitlement or the image's licence is missing" :
-			     "the registry wants a paid plan";
+		return ngc ? "the organisation's entitlement or the image's licence is missing"
+			   : "the registry wants a paid plan";
 	case 403:
-		return about->push ? "these credentials may not push there" :
-				     "these credentials may not read it";
+		return about->push ? "these credentials may not push there"
+				   : "these credentials may not read it";
 	case 404:
 		if (about->push)
 			return "the repository may have to be created first, or the credentials do "
@@ -91,6 +91,6 @@ int refusal_set(const struct refusal *about, const struct http_response *r, stru
 	if (r->status == 401 && about->auth && auth_origin(about->auth))
 		strbuf_addf(&words, " (from %.100s)", auth_origin(about->auth));
 	return error_set(err, r->status == 404 ? ERROR_NOT_FOUND : ERROR_NETWORK,
-			 "%s/%s: %s: the registry answers %d%s", about->registry,
-			 about->repository, about->what, r->status, strbuf_text(&words));
+			 "%s/%s: %s: the registry answers %d%s", about->registry, about->repository,
+			 about->what, r->status, strbuf_text(&words));
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include "registry/transfer.h"
 
 #include "base/alloc.h"
 #include "oci/mediatype.h"
@@ -175,7 +174,7 @@ static struct stream *open_blob(struct remote_source *source, const struct descr
 	s->read_fd = fds[0];
 	s->write_fd = fds[1];
 	s->client = client_new(source->repository);
-	s->desc = (struct descriptor){ .digest = desc->digest, .size = desc->size };
+	s->desc = (struct descriptor) { .digest = desc->digest, .size = desc->size };
 	rc = start_thread(s);
 	if (rc == 0)
 		return &s->base;
@@ -224,8 +223,8 @@ static const struct image_source_ops remote_ops = { remote_root, remote_blob, re
 struct image_source *registry_source(const struct reference *ref,
 				     const struct client_options *options, struct error *err)
 {
-	struct client_repository *repository = client_repository_open(
-		ref->registry, ref->repository, CLIENT_PULL, options, err);
+	struct client_repository *repository =
+		client_repository_open(ref->registry, ref->repository, CLIENT_PULL, options, err);
 	char digest[DIGEST_TEXT_MAX];
 	struct remote_source *s;
 

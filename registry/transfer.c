@@ -5,14 +5,15 @@
 
 #include "base/alloc.h"
 #include "base/pool.h"
-#include "registry/plan.h"
+#include "base/vec.h"
+#include "registry/push_plan.h"
 
 enum { PARALLEL_DEFAULT = 4, RESTARTS_MAX = 5 };
 
 /* One repository that is being pushed to; the threads' common state. */
 struct pusher {
 	const struct push_request *request;
-	const struct plan *plan;
+	const struct push_plan *plan;
 	struct client_repository *repository;
 	pthread_mutex_t lock; /* of all below, and of source->ops->blob */
 	VEC(struct client *) idle;
@@ -24,7 +25,7 @@ struct pusher {
 struct push_job {
 	struct pool_job base; /* first */
 	struct pusher *pusher;
-	const struct plan_blob *planned;
+	const struct push_plan_blob *planned;
 	struct push_blob *blob;
 	uint64_t blob_bytes; /* in the present try */
 };
@@ -275,7 +276,7 @@ static int push_blobs(struct pusher *p, struct push_blob *blobs, struct error *e
 
 /* Manifests. */
 
-static int put_document(struct client *c, const struct plan_manifest *m, const char *tag,
+static int put_document(struct client *c, const struct push_plan_manifest *m, const char *tag,
 			struct error *err)
 {
 	char digest[DIGEST_TEXT_MAX];
@@ -294,7 +295,8 @@ static int put_manifests(struct pusher *p, struct client *c, size_t destination,
 {
 	const struct push_request *r = p->request;
 	const struct reference *here = &r->destinations[destination];
-	const struct plan_manifest *root = &p->plan->manifests.items[p->plan->manifests.len - 1];
+	const struct push_plan_manifest *root =
+		&p->plan->manifests.items[p->plan->manifests.len - 1];
 
 	for (size_t i = 0; i + 1 < p->plan->manifests.len; i++)
 		if (put_document(c, &p->plan->manifests.items[i], NULL, err) < 0)
@@ -326,7 +328,7 @@ static int push_all(struct pusher *p, size_t destination, struct push_blob *blob
 	}
 }
 
-static int push_repository(const struct push_request *request, const struct plan *plan,
+static int push_repository(const struct push_request *request, const struct push_plan *plan,
 			   size_t destination, struct push_blob *blobs, struct error *err)
 {
 	const struct reference *to = &request->destinations[destination];
@@ -357,26 +359,28 @@ static int check_destinations(const struct push_request *r, const struct descrip
 	for (size_t i = 0; i < r->destination_count; i++)
 		if (r->destinations[i].has_digest &&
 		    !digest_equal(&r->destinations[i].digest, &root->digest))
-			return error_set(err, ERROR_USAGE,
-					 "%s/%s: the destination names a digest, but the image's is %s",
-					 r->destinations[i].registry, r->destinations[i].repository,
-					 digest_text(&root->digest, have));
+			return error_set(
+				err, ERROR_USAGE,
+				"%s/%s: the destination names a digest, but the image's is %s",
+				r->destinations[i].registry, r->destinations[i].repository,
+				digest_text(&root->digest, have));
 	return 0;
 }
 
 /* Room in the result for one more repository. */
-static struct push_blob *add_blobs(struct push_result *out, const struct plan *plan, size_t index)
+static struct push_blob *add_blobs(struct push_result *out, const struct push_plan *plan,
+				   size_t index)
 {
 	size_t old = out->blob_count;
 
 	out->blob_count += plan->blobs.len;
-	out->blobs = xreallocarray(out->blobs, MAX(out->blob_count, (size_t)1),
-				   sizeof(*out->blobs));
+	out->blobs =
+		xreallocarray(out->blobs, MAX(out->blob_count, (size_t)1), sizeof(*out->blobs));
 	for (size_t i = 0; i < plan->blobs.len; i++)
 		out->blobs[old + i] =
-			(struct push_blob){ .digest = plan->blobs.items[i].desc.digest,
-					    .size = plan->blobs.items[i].desc.size,
-					    .destination = index };
+			(struct push_blob) { .digest = plan->blobs.items[i].desc.digest,
+					     .size = plan->blobs.items[i].desc.size,
+					     .destination = index };
 	return out->blobs + old;
 }
 
@@ -388,7 +392,7 @@ static bool pushed_before(const struct push_request *r, size_t index)
 	return false;
 }
 
-static int push_planned(const struct push_request *request, const struct plan *plan,
+static int push_planned(const struct push_request *request, const struct push_plan *plan,
 			struct push_result *out, struct error *err)
 {
 	for (size_t i = 0; i < request->destination_count; i++) {
@@ -404,16 +408,16 @@ static int push_planned(const struct push_request *request, const struct plan *p
 
 int transfer_push(const struct push_request *request, struct push_result *out, struct error *err)
 {
-	cleanup_plan struct plan plan = { 0 };
+	cleanup_push_plan struct push_plan plan = { 0 };
 	uint64_t start = now_ms();
-	const struct plan_manifest *root;
+	const struct push_plan_manifest *root;
 
-	if (plan_read(request->source, &plan, err) < 0)
+	if (push_plan_read(request->source, &plan, err) < 0)
 		return error_wrap(err, "push");
 	root = &plan.manifests.items[plan.manifests.len - 1];
 	if (check_destinations(request, &root->desc, err) < 0)
 		return -1;
-	out->root = (struct descriptor){ .digest = root->desc.digest, .size = root->text.len };
+	out->root = (struct descriptor) { .digest = root->desc.digest, .size = root->text.len };
 	out->manifest_count = plan.manifests.len;
 	if (push_planned(request, &plan, out, err) < 0)
 		return -1;

@@ -22,17 +22,17 @@ enum push_state {
 
 struct push_blob {
 	struct digest digest;
-	uint64_t size;         /* bytes */
-	size_t destination;    /* index into the request's */
+	uint64_t size;      /* bytes */
+	size_t destination; /* index into the request's */
 	enum push_state state;
-	uint64_t bytes_sent;   /* over all tries */
-	unsigned restarts;     /* sessions that were lost */
+	uint64_t bytes_sent; /* over all tries */
+	unsigned restarts;   /* sessions that were lost */
 };
 
 /* Told from any thread, one at a time. `blob` is valid during the call. */
 struct push_progress {
 	const struct push_blob *blob;
-	uint64_t blob_bytes;             /* of this blob, in the present try */
+	uint64_t blob_bytes;              /* of this blob, in the present try */
 	uint64_t done_bytes, total_bytes; /* of all blobs of the destination; present ones count */
 };
 typedef void push_progress_fn(void *user, const struct push_progress *p);
@@ -41,10 +41,10 @@ struct push_request {
 	struct image_source *source; /* not an unpacked root; its blob() is called by one thread at
 				      * a time, the streams are read by several */
 	const struct reference *destinations;
-	size_t destination_count;    /* several tags and registries; each with a tag or digest */
+	size_t destination_count; /* several tags and registries; each with a tag or digest */
 	struct client_options client;
-	unsigned parallel;           /* blobs at once; 0: 4 */
-	push_progress_fn *progress;  /* NULL: none */
+	unsigned parallel;          /* blobs at once; 0: 4 */
+	push_progress_fn *progress; /* NULL: none */
 	void *progress_user;
 };
 
@@ -53,7 +53,7 @@ struct push_result {
 	size_t manifest_count;   /* documents put per destination */
 	struct push_blob *blobs; /* per destination repository */
 	size_t blob_count;
-	uint64_t bytes_sent;     /* of blobs */
+	uint64_t bytes_sent; /* of blobs */
 	uint64_t elapsed_ms;
 };
 

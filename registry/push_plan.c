@@ -1,15 +1,15 @@
-#include "registry/plan.h"
+#include "registry/push_plan.h"
 
 #include "base/vec.h"
 #include "oci/mediatype.h"
 
 struct planner {
 	struct image_source *source;
-	struct plan *plan;
+	struct push_plan *plan;
 	struct error *err;
 };
 
-void plan_release(struct plan *p)
+void push_plan_release(struct push_plan *p)
 {
 	for (size_t i = 0; i < p->manifests.len; i++)
 		strbuf_release(&p->manifests.items[i].text);
@@ -18,7 +18,7 @@ void plan_release(struct plan *p)
 	arena_release(&p->arena);
 }
 
-static bool has_manifest(const struct plan *p, const struct digest *digest)
+static bool has_manifest(const struct push_plan *p, const struct digest *digest)
 {
 	for (size_t i = 0; i < p->manifests.len; i++)
 		if (digest_equal(&p->manifests.items[i].desc.digest, digest))
@@ -28,16 +28,17 @@ static bool has_manifest(const struct plan *p, const struct digest *digest)
 
 static int by_digest(const void *a, const void *b)
 {
-	const struct plan_blob *x = a, *y = b;
+	const struct push_plan_blob *x = a, *y = b;
 	int order = memcmp(x->desc.digest.bytes, y->desc.digest.bytes, 64);
 
-	return order ? order : (x->desc.digest.algorithm > y->desc.digest.algorithm) -
-				       (x->desc.digest.algorithm < y->desc.digest.algorithm);
+	return order ? order
+		     : (x->desc.digest.algorithm > y->desc.digest.algorithm) -
+			       (x->desc.digest.algorithm < y->desc.digest.algorithm);
 }
 
 static int by_size(const void *a, const void *b)
 {
-	const struct plan_blob *x = a, *y = b;
+	const struct push_plan_blob *x = a, *y = b;
 
 	if (x->desc.size != y->desc.size)
 		return x->desc.size < y->desc.size ? 1 : -1;
@@ -47,11 +48,12 @@ static int by_size(const void *a, const void *b)
 static int add_blob(struct planner *p, const struct descriptor *desc)
 {
 	const struct mediatype *type = mediatype_find(desc->media_type);
-	struct plan_blob blob = { .desc = *desc, .nondistributable = type && type->nondistributable };
+	struct push_plan_blob blob = { .desc = *desc,
+				       .nondistributable = type && type->nondistributable };
 
-	if (p->plan->blobs.len == PLAN_BLOBS_MAX)
+	if (p->plan->blobs.len == PUSH_PLAN_BLOBS_MAX)
 		return error_set(p->err, ERROR_LIMIT, "the image has more than %d blobs",
-				 PLAN_BLOBS_MAX);
+				 PUSH_PLAN_BLOBS_MAX);
 	blob.desc.annotations = NULL; /* they die with their document */
 	vec_push(&p->plan->blobs, blob);
 	return 0;
@@ -114,21 +116,21 @@ static int add_text(struct planner *p, const struct descriptor *desc, struct str
 		    unsigned depth)
 {
 	struct slice bytes = strbuf_slice(text);
-	struct plan_manifest *m;
+	struct push_plan_manifest *m;
 
-	if (depth > PLAN_DEPTH_MAX)
+	if (depth > PUSH_PLAN_DEPTH_MAX)
 		return error_set(p->err, ERROR_LIMIT, "indexes are nested more than %d deep",
-				 PLAN_DEPTH_MAX);
+				 PUSH_PLAN_DEPTH_MAX);
 	if ((is_index(desc, bytes) ? add_children(p, bytes, depth) : add_image(p, bytes)) < 0)
 		return -1;
-	if (p->plan->manifests.len == PLAN_MANIFESTS_MAX)
+	if (p->plan->manifests.len == PUSH_PLAN_MANIFESTS_MAX)
 		return error_set(p->err, ERROR_LIMIT, "the index has more than %d manifests",
-				 PLAN_MANIFESTS_MAX);
+				 PUSH_PLAN_MANIFESTS_MAX);
 	m = vec_add(&p->plan->manifests);
 	m->desc = *desc;
 	m->desc.annotations = NULL;
 	m->text = *text;
-	*text = (struct strbuf){ 0 };
+	*text = (struct strbuf) { 0 };
 	return 0;
 }
 
@@ -144,7 +146,7 @@ static int add_document(struct planner *p, const struct descriptor *desc, unsign
 	return 0;
 }
 
-static void unique_blobs(struct plan *p)
+static void unique_blobs(struct push_plan *p)
 {
 	size_t kept = 0;
 
@@ -157,7 +159,8 @@ static void unique_blobs(struct plan *p)
 }
 
 /* A root without a media type, as an archive may give it, says itself what it is. */
-static const char *media_type_of(struct plan *p, const struct descriptor *desc, struct slice text)
+static const char *media_type_of(struct push_plan *p, const struct descriptor *desc,
+				 struct slice text)
 {
 	cleanup_json json_t *root = NULL;
 	struct error ignored = { 0 };
@@ -172,7 +175,7 @@ static const char *media_type_of(struct plan *p, const struct descriptor *desc, 
 	return json_object_get(root, "manifests") ? MEDIATYPE_OCI_INDEX : MEDIATYPE_OCI_MANIFEST;
 }
 
-int plan_read(struct image_source *source, struct plan *out, struct error *err)
+int push_plan_read(struct image_source *source, struct push_plan *out, struct error *err)
 {
 	struct planner p = { source, out, err };
 	cleanup_strbuf struct strbuf text = { 0 };
@@ -183,8 +186,7 @@ int plan_read(struct image_source *source, struct plan *out, struct error *err)
 				 "an unpacked root is no image; build a layout from it first");
 	if (source->ops->root(source, &text, &root, err) < 0)
 		return -1;
-	root.media_type = arena_strdup(&out->arena,
-				       media_type_of(out, &root, strbuf_slice(&text)));
+	root.media_type = arena_strdup(&out->arena, media_type_of(out, &root, strbuf_slice(&text)));
 	if (add_text(&p, &root, &text, 0) < 0)
 		return -1;
 	unique_blobs(out);
