@@ -41,11 +41,17 @@ struct stream *store_read(struct store *s, const struct digest *digest, uint64_t
  */
 int store_open_verified(struct store *s, const struct digest *digest, uint64_t size,
 			struct error *err) MUST_USE;
-/* Directory and name of an object for hard-linking it elsewhere. *out_name is heap. */
+/*
+ * Directory and name of an object for hard-linking it elsewhere. *out_dirfd stays the store's;
+ * *out_name is a path within it, heap. ERROR_NOT_FOUND.
+ */
 int store_locate(struct store *s, const struct digest *digest, int *out_dirfd, char **out_name,
 		 struct error *err) MUST_USE;
 
-/* An object being written: write to ->sink, then commit. */
+/*
+ * An object being written: write to ->sink, then commit. It points into itself and must not be
+ * moved while open; release it in any case. A zeroed one may be released.
+ */
 struct store_pending {
 	struct fs_pending file;
 	struct sink *sink; /* counts and digests on the way to the file */
@@ -64,12 +70,18 @@ int store_put_commit(struct store_pending *p, const struct digest *want, uint64_
 void store_put_release(struct store_pending *p);
 #define cleanup_store_put cleanup(store_put_release)
 
-/* A record under a key. ERROR_NOT_FOUND. Limit 16 MiB. */
+/*
+ * A record under a key. ERROR_NOT_FOUND, also when it is damaged (then it is removed). Limit
+ * 16 MiB. `kind` is a plain name.
+ */
 int store_get_record(struct store *s, const char *kind, const struct digest *key,
 		     struct strbuf *out, struct error *err) MUST_USE;
 int store_put_record(struct store *s, const char *kind, const struct digest *key,
 		     struct slice value, struct error *err) MUST_USE;
-/* An unlinked temporary file in the store's file system. Returns the fd, the caller's, or -1. */
+/*
+ * An unlinked, empty temporary file in the store's file system, open for reading and writing.
+ * Returns the fd, the caller's, or -1.
+ */
 int store_scratch(struct store *s, struct error *err) MUST_USE;
 /* Remove an object known to be bad. */
 void store_discard(struct store *s, const struct digest *digest);

@@ -54,6 +54,11 @@ enum compression compression_detect(struct slice head)
 	return COMPRESSION_NONE;
 }
 
+uint32_t compress_crc32(uint32_t crc, const void *data, size_t len)
+{
+	return libdeflate_crc32(crc, data, len);
+}
+
 void input_init(struct input *in, struct stream *inner)
 {
 	*in = (struct input){ .inner = inner, .pos = INPUT_ROOM, .len = INPUT_ROOM };

@@ -44,12 +44,20 @@ struct stream *decompress_stream(struct stream *inner, enum compression c);
  */
 struct stream *decompress_auto(struct stream *inner, enum compression *out_kind,
 			       struct error *err) MUST_USE;
-/* A raw deflate stream (the body of a zip entry). Ends with the stream's own end marker. */
+/*
+ * A raw deflate stream (the body of a zip entry). `inner` must end where the stream's own end
+ * marker stands; anything after it is ERROR_FORMAT. Borrows `inner`.
+ */
 struct stream *inflate_stream(struct stream *inner);
+
+/* CRC-32 as gzip and zip use it, of more data; `crc` is 0 at first. */
+uint32_t compress_crc32(uint32_t crc, const void *data, size_t len);
 
 /*
  * Compress into `inner` on the threads of `pool` (NULL: in the caller's). sink_finish() ends the
- * last member; an empty input writes nothing at all. Borrows `inner` and `pool`.
+ * last member; an empty input writes nothing at all. Borrows `inner` and `pool`. At most two blocks
+ * (1 MiB for gzip, 4 MiB for zstd) a thread wait to be written, and never more than 64 MiB of
+ * input and output. Not to be used from within a job of `pool`. Writing xz is not supported.
  */
 struct sink *compress_sink(struct sink *inner, enum compression c, enum compression_level level,
 			   struct pool *pool);

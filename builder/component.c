@@ -1,0 +1,204 @@
+#include "builder/component.h"
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/vec.h"
+
+/* A content's bytes with the streams below them, which close with it; names the file in errors. */
+struct content_stream {
+	struct stream base;
+	struct stream *source, *proven; /* proven: NULL when there is no digest */
+	char *path;                     /* NULL: nothing to name */
+};
+
+static ssize_t content_read(struct stream *base, void *buf, size_t len, struct error *err)
+{
+	struct content_stream *s = (struct content_stream *)base;
+	ssize_t n = stream_read(s->proven ? s->proven : s->source, buf, len, err);
+
+	if (n < 0 && s->path && err->code != ERROR_SYSTEM)
+		return error_wrap(err, "%s", s->path);
+	return n;
+}
+
+static void content_close(struct stream *base)
+{
+	struct content_stream *s = (struct content_stream *)base;
+
+	stream_close(s->proven);
+	stream_close(s->source);
+	free(s->path);
+}
+
+/* Only regular files are opened: a pipe would block, a device never end. */
+static struct stream *open_path(const char *path, struct error *err)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		error_set(err, ERROR_NOT_FOUND, "%s: no such file", path);
+		return NULL;
+	}
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		error_set_errno(err, errno, "open %s", path);
+		return NULL;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		error_set(err, ERROR_INTEGRITY, "%s: is no longer a regular file", path);
+		return NULL;
+	}
+	return stream_fd(steal_fd(&fd), path);
+}
+
+static struct stream *open_source(const struct content *c, uint64_t size, struct error *err)
+{
+	switch (c->kind) {
+	case CONTENT_MEMORY:
+		assert(c->memory.len == size);
+		return stream_memory(c->memory);
+	case CONTENT_RANGE:
+		return stream_fd_range(c->fd, c->offset, size, c->path ? c->path : "package");
+	case CONTENT_ZIP:
+		return zip_open(c->fd, &c->zip);
+	case CONTENT_PATH:
+		return open_path(c->path, err);
+	}
+	assert(false);
+	return NULL;
+}
+
+struct stream *content_open(const struct content *c, uint64_t size, struct error *err)
+{
+	static const struct stream_ops ops = { .read = content_read, .close = content_close };
+	struct stream *source = open_source(c, size, err);
+	struct content_stream *s;
+
+	if (!source || (!c->has_digest && c->kind != CONTENT_PATH))
+		return source;
+	s = xcalloc(1, sizeof(*s));
+	s->base.ops = &ops;
+	s->source = source;
+	s->proven = c->has_digest ? stream_verify(source, &c->digest, size) : NULL;
+	s->path = c->path ? xstrdup(c->path) : NULL;
+	return &s->base;
+}
+
+int content_head(const struct content *c, uint64_t size, void *buf, size_t len, size_t *out_len,
+		 struct error *err)
+{
+	cleanup_stream struct stream *s = NULL;
+	size_t have = 0;
+
+	*out_len = 0;
+	s = content_open(c, size, err);
+	if (!s)
+		return -1;
+	while (have < len) {
+		ssize_t n = stream_read(s, (uint8_t *)buf + have, len - have, err);
+
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	*out_len = have;
+	return 0;
+}
+
+struct component *component_new(enum component_kind kind, const char *name, const char *version)
+{
+	struct component *c = xcalloc(1, sizeof(*c));
+
+	c->kind = kind;
+	c->fd = -1;
+	c->name = arena_strdup(&c->arena, name);
+	c->version = arena_strdup(&c->arena, version ? version : "");
+	c->arch = c->source_name = c->stage = "";
+	return c;
+}
+
+void component_free(struct component *c)
+{
+	if (!c)
+		return;
+	if (c->fd >= 0)
+		close(c->fd);
+	vec_release(&c->entries);
+	vec_release(&c->scripts);
+	arena_release(&c->arena);
+	free(c);
+}
+
+static const struct tar_xattr *copy_xattrs(struct arena *arena, const struct tar_entry *tar)
+{
+	struct tar_xattr *out = arena_array(arena, tar->xattr_count, sizeof(*out));
+
+	for (size_t i = 0; i < tar->xattr_count; i++) {
+		const struct tar_xattr *x = &tar->xattrs[i];
+		uint8_t *value = arena_alloc(arena, x->len + 1);
+
+		if (x->len)
+			memcpy(value, x->value, x->len);
+		out[i] = (struct tar_xattr){ arena_strdup(arena, x->name), value, x->len };
+	}
+	return out;
+}
+
+struct component_entry *component_add(struct component *c, const struct tar_entry *tar)
+{
+	struct component_entry *e = vec_add(&c->entries);
+
+	e->tar = *tar;
+	e->tar.path = arena_strdup(&c->arena, tar->path);
+	e->tar.link = arena_strdup(&c->arena, tar->link ? tar->link : "");
+	e->tar.xattrs = tar->xattr_count ? copy_xattrs(&c->arena, tar) : NULL;
+	e->content.fd = -1;
+	return e;
+}
+
+struct component_entry *component_add_text(struct component *c, const char *path, uint32_t mode,
+					   struct slice text)
+{
+	struct tar_entry tar = {
+		.type = TAR_FILE,
+		.path = path,
+		.link = "",
+		.size = text.len,
+		.mode = mode,
+		.mtime = FIXED_MTIME,
+	};
+	struct component_entry *e = component_add(c, &tar);
+
+	e->content.kind = CONTENT_MEMORY;
+	e->content.memory = slice_of(arena_slice(&c->arena, text), text.len);
+	return e;
+}
+
+struct component_entry *component_add_symlink(struct component *c, const char *path,
+					      const char *target)
+{
+	struct tar_entry tar = {
+		.type = TAR_SYMLINK,
+		.path = path,
+		.link = target,
+		.mode = 0777,
+		.mtime = FIXED_MTIME,
+	};
+
+	return component_add(c, &tar);
+}
+
+struct component_entry *component_add_dir(struct component *c, const char *path, uint32_t mode)
+{
+	struct tar_entry tar = {
+		.type = TAR_DIR,
+		.path = path,
+		.link = "",
+		.mode = mode,
+		.mtime = FIXED_MTIME,
+	};
+
+	return component_add(c, &tar);
+}

@@ -1,0 +1,373 @@
+#include "builder/store.h"
+
+#include "base/alloc.h"
+
+enum { RECORD_MAX = 16 * 1024 * 1024 };
+
+struct store {
+	char *path;
+	int dirfd; /* of `path` */
+	int tmpfd; /* of tmp/ in it */
+};
+
+/* Room for "objects/sha256/ab/" and the digits; names from tmp/ begin with "../". */
+enum { OBJECT_NAME_MAX = 24 + DIGEST_HEX_MAX };
+
+static const char *object_name(const struct digest *d, const char *prefix,
+			       char out[OBJECT_NAME_MAX])
+{
+	char hex[DIGEST_HEX_MAX];
+
+	assert(d->algorithm == DIGEST_SHA256);
+	digest_hex(d, hex);
+	snprintf(out, OBJECT_NAME_MAX, "%sobjects/sha256/%.2s/%s", prefix, hex, hex);
+	return out;
+}
+
+/* Where the store lies when nobody says; heap, or NULL when no variable tells. */
+static char *default_path(void)
+{
+	const char *own = getenv("GPUIMG_STORE"), *cache = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+
+	if (own && *own)
+		return xstrdup(own);
+	if (cache && *cache == '/') /* the XDG specification: a relative one is ignored */
+		return fs_join(cache, "gpuimg");
+	if (home && *home)
+		return fs_join(home, ".cache/gpuimg");
+	return NULL;
+}
+
+static int open_dir(int dirfd, const char *path, struct error *err)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 ? fd : error_set_errno(err, errno, "open directory %s", path);
+}
+
+static int open_dirs(struct store *s, struct error *err)
+{
+	if (fs_mkdirs(AT_FDCWD, s->path, err) < 0)
+		return -1;
+	s->dirfd = open_dir(AT_FDCWD, s->path, err);
+	if (s->dirfd < 0 || fs_mkdirs(s->dirfd, "objects/sha256", err) < 0 ||
+	    fs_mkdirs(s->dirfd, "keys", err) < 0 || fs_mkdirs(s->dirfd, "tmp", err) < 0)
+		return -1;
+	s->tmpfd = open_dir(s->dirfd, "tmp", err);
+	return s->tmpfd < 0 ? -1 : 0;
+}
+
+struct store *store_open(const char *dir, struct error *err)
+{
+	cleanup_store struct store *s = xcalloc(1, sizeof(*s));
+
+	s->dirfd = s->tmpfd = -1;
+	s->path = dir ? xstrdup(dir) : default_path();
+	if (!s->path) {
+		error_set(err, ERROR_USAGE,
+			  "store: none of GPUIMG_STORE, XDG_CACHE_HOME and HOME is set; set one");
+		return NULL;
+	}
+	if (open_dirs(s, err) < 0) {
+		error_wrap(err, "store %s", s->path);
+		return NULL;
+	}
+	fs_pending_sweep(s->tmpfd);
+	return steal_ptr(&s);
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->tmpfd >= 0)
+		close(s->tmpfd);
+	if (s->dirfd >= 0)
+		close(s->dirfd);
+	free(s->path);
+	free(s);
+}
+
+const char *store_path(const struct store *s)
+{
+	return s->path;
+}
+
+bool store_has(const struct store *s, const struct digest *digest, uint64_t size)
+{
+	char name[OBJECT_NAME_MAX];
+	struct stat st;
+
+	return fstatat(s->dirfd, object_name(digest, "", name), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+}
+
+/* Remove the object if it still is the file that `fd` reads: another process may have mended it. */
+static void discard_read(const struct store *s, const struct digest *digest, int fd)
+{
+	char name[OBJECT_NAME_MAX];
+	struct stat read, now;
+
+	object_name(digest, "", name);
+	if (fstat(fd, &read) == 0 && fstatat(s->dirfd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    read.st_dev == now.st_dev && read.st_ino == now.st_ino)
+		unlinkat(s->dirfd, name, 0);
+}
+
+static int open_object(const struct store *s, const struct digest *digest, struct error *err)
+{
+	char name[OBJECT_NAME_MAX];
+	int fd = openat(s->dirfd, object_name(digest, "", name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT)
+		return error_set(err, ERROR_NOT_FOUND, "store %s: no object %s", s->path,
+				 strrchr(name, '/') + 1);
+	return error_set_errno(err, errno, "store %s: open %s", s->path, name);
+}
+
+/* Name the object; when it is damaged, remove it and say so. Returns -1. */
+static int object_complaint(const struct store *s, const struct digest *digest, int fd,
+			    struct error *err)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	if (err->code != ERROR_INTEGRITY)
+		return error_wrap(err, "store %s: object %s", s->path, digest_text(digest, text));
+	discard_read(s, digest, fd);
+	return error_wrap(err, "store %s: object %s is damaged and was removed; fetch it again",
+			  s->path, digest_text(digest, text));
+}
+
+struct object_stream {
+	struct stream base;
+	struct store *store;
+	struct stream *file, *proven;
+	struct digest digest;
+	int fd; /* belongs to `file` */
+};
+
+static ssize_t object_read(struct stream *base, void *buf, size_t len, struct error *err)
+{
+	struct object_stream *s = (struct object_stream *)base;
+	ssize_t n = stream_read(s->proven, buf, len, err);
+
+	return n < 0 ? object_complaint(s->store, &s->digest, s->fd, err) : n;
+}
+
+static void object_close(struct stream *base)
+{
+	struct object_stream *s = (struct object_stream *)base;
+
+	stream_close(s->proven);
+	stream_close(s->file);
+}
+
+struct stream *store_read(struct store *s, const struct digest *digest, uint64_t size,
+			  struct error *err)
+{
+	static const struct stream_ops ops = { .read = object_read, .close = object_close };
+	int fd = open_object(s, digest, err);
+	struct object_stream *out;
+
+	if (fd < 0)
+		return NULL;
+	out = xcalloc(1, sizeof(*out));
+	out->base.ops = &ops;
+	out->store = s;
+	out->digest = *digest;
+	out->fd = fd;
+	out->file = stream_fd(fd, "object");
+	out->proven = stream_verify(out->file, digest, size);
+	return &out->base;
+}
+
+/* By pread, so that the descriptor's offset stays at 0. */
+static int verify_object(int fd, const struct digest *digest, uint64_t size, struct error *err)
+{
+	cleanup_stream struct stream *file = stream_fd_range(fd, 0, size, "object");
+	cleanup_stream struct stream *proven = stream_verify(file, digest, size);
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set_errno(err, errno, "look at the object");
+	if ((uint64_t)st.st_size != size)
+		return error_set(err, ERROR_INTEGRITY,
+				 "holds %" PRIu64 " bytes instead of %" PRIu64,
+				 (uint64_t)st.st_size, size);
+	return stream_drain(proven, NULL, err);
+}
+
+int store_open_verified(struct store *s, const struct digest *digest, uint64_t size,
+			struct error *err)
+{
+	cleanup_fd int fd = open_object(s, digest, err);
+
+	if (fd < 0)
+		return -1;
+	if (verify_object(fd, digest, size, err) < 0)
+		return object_complaint(s, digest, fd, err);
+	return steal_fd(&fd);
+}
+
+int store_locate(struct store *s, const struct digest *digest, int *out_dirfd, char **out_name,
+		 struct error *err)
+{
+	cleanup_fd int fd = open_object(s, digest, err);
+	char name[OBJECT_NAME_MAX];
+
+	if (fd < 0)
+		return -1;
+	*out_dirfd = s->dirfd;
+	*out_name = xstrdup(object_name(digest, "", name));
+	return 0;
+}
+
+int store_put_open(struct store *s, struct store_pending *out, struct error *err)
+{
+	*out = (struct store_pending){ .file.fd = -1 };
+	if (fs_pending_open(s->tmpfd, &out->file, err) < 0)
+		return error_wrap(err, "store %s", s->path);
+	out->store = s;
+	digest_init(&out->state, DIGEST_SHA256);
+	out->raw = sink_fd(out->file.fd, "object in the store");
+	out->sink = sink_digest(out->raw, &out->state, &out->bytes);
+	return 0;
+}
+
+static int check_wanted(const struct store_pending *p, const struct digest *got,
+			const struct digest *want, uint64_t want_size, struct error *err)
+{
+	char a[DIGEST_TEXT_MAX], b[DIGEST_TEXT_MAX];
+
+	if (!want)
+		return 0;
+	if (p->bytes != want_size)
+		return error_set(err, ERROR_INTEGRITY,
+				 "got %" PRIu64 " bytes instead of %" PRIu64 " of %s", p->bytes,
+				 want_size, digest_text(want, b));
+	if (!digest_equal(got, want))
+		return error_set(err, ERROR_INTEGRITY, "got digest %s instead of %s",
+				 digest_text(got, a), digest_text(want, b));
+	return 0;
+}
+
+int store_put_commit(struct store_pending *p, const struct digest *want, uint64_t want_size,
+		     struct digest *out_digest, uint64_t *out_size, struct error *err)
+{
+	struct digest got = digest_finish(&p->state);
+	char name[OBJECT_NAME_MAX], dir[OBJECT_NAME_MAX];
+
+	if (check_wanted(p, &got, want, want_size, err) < 0)
+		return -1;
+	object_name(&got, "", name);
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(name, '/') - name), name);
+	if (fs_mkdirs(p->store->dirfd, dir, err) < 0 ||
+	    fs_pending_commit(&p->file, object_name(&got, "../", name), 0444, err) < 0)
+		return error_wrap(err, "store %s", p->store->path);
+	if (out_digest)
+		*out_digest = got;
+	if (out_size)
+		*out_size = p->bytes;
+	return 0;
+}
+
+void store_put_release(struct store_pending *p)
+{
+	if (!p || !p->store) /* zeroed, or never opened */
+		return;
+	sink_close(p->sink);
+	sink_close(p->raw);
+	digest_release(&p->state);
+	fs_pending_release(&p->file);
+	*p = (struct store_pending){ .file.fd = -1 };
+}
+
+/* "keys/<kind>/<hex>"; heap. */
+static char *record_name(const char *kind, const struct digest *key, const char *prefix)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	assert(*kind && !strchr(kind, '/') && *kind != '.');
+	return xasprintf("%skeys/%s/%s", prefix, kind, digest_hex(key, hex));
+}
+
+/*
+ * A record's file is the digest of its value, a line feed, and the value: what a crash cut short
+ * or a disk changed is thus no record at all.
+ */
+static int check_record(const struct strbuf *file, struct slice *out, struct error *err)
+{
+	struct slice rest = strbuf_slice(file), head;
+	struct digest want, got;
+
+	if (!slice_cut(&rest, '\n', &head) || !rest.data)
+		return error_set(err, ERROR_INTEGRITY, "record is cut short");
+	if (digest_parse(head, &want, err) < 0)
+		return -1;
+	got = digest_of(rest);
+	if (!digest_equal(&want, &got))
+		return error_set(err, ERROR_INTEGRITY, "record is damaged");
+	*out = rest;
+	return 0;
+}
+
+int store_get_record(struct store *s, const char *kind, const struct digest *key,
+		     struct strbuf *out, struct error *err)
+{
+	cleanup_free char *name = record_name(kind, key, "");
+	cleanup_strbuf struct strbuf file = { 0 };
+	struct error why = { 0 };
+	struct slice value = { 0 };
+
+	if (fs_read(s->dirfd, name, RECORD_MAX + DIGEST_TEXT_MAX, &file, err) < 0)
+		return error_wrap(err, "store %s", s->path);
+	if (check_record(&file, &value, &why) < 0) {
+		unlinkat(s->dirfd, name, 0);
+		return error_set(err, ERROR_NOT_FOUND, "store %s: %s: %s; it was removed", s->path,
+				 name, why.text);
+	}
+	strbuf_add(out, value.data, value.len);
+	return 0;
+}
+
+int store_put_record(struct store *s, const char *kind, const struct digest *key,
+		     struct slice value, struct error *err)
+{
+	cleanup_free char *dir = fs_join("keys", kind), *name = record_name(kind, key, "../");
+	cleanup_pending struct fs_pending p = { .fd = -1 };
+	cleanup_sink struct sink *sink = NULL;
+	struct digest digest = digest_of(value);
+	char text[DIGEST_TEXT_MAX];
+
+	if (value.len > RECORD_MAX)
+		return error_set(err, ERROR_LIMIT, "store %s: record of %zu bytes (at most %d)",
+				 s->path, value.len, RECORD_MAX);
+	if (fs_mkdirs(s->dirfd, dir, err) < 0 || fs_pending_open(s->tmpfd, &p, err) < 0)
+		return error_wrap(err, "store %s", s->path);
+	sink = sink_fd(p.fd, "record in the store");
+	digest_text(&digest, text);
+	if (sink_write(sink, text, strlen(text), err) < 0 || sink_write(sink, "\n", 1, err) < 0 ||
+	    sink_write(sink, value.data, value.len, err) < 0 ||
+	    fs_pending_commit(&p, name, 0444, err) < 0)
+		return error_wrap(err, "store %s", s->path);
+	return 0;
+}
+
+int store_scratch(struct store *s, struct error *err)
+{
+	cleanup_pending struct fs_pending p = { .fd = -1 };
+
+	if (fs_pending_open(s->tmpfd, &p, err) < 0)
+		return error_wrap(err, "store %s", s->path);
+	return steal_fd(&p.fd); /* the release removes the name only */
+}
+
+void store_discard(struct store *s, const struct digest *digest)
+{
+	char name[OBJECT_NAME_MAX];
+
+	unlinkat(s->dirfd, object_name(digest, "", name), 0);
+}
