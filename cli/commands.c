@@ -1,5 +1,8 @@
 #include "cli/command.h"
 
+extern const struct command command_inspect;
+
 const struct command *const commands[] = {
+	&command_inspect,
 	NULL,
 };

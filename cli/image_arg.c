@@ -1,0 +1,38 @@
+#include "cli/image_arg.h"
+
+#include "registry/transfer.h"
+
+/* Unlike option_text, for commands that may not have the option at all. */
+static const char *platform_option(const struct invocation *in)
+{
+	for (size_t i = in->values.len; i-- > 0;) {
+		if (str_equal(in->values.items[i].option->name, "platform"))
+			return in->values.items[i].value;
+	}
+	return NULL;
+}
+
+static int open_remote(const struct image_name *name, const struct platform *platform,
+		       struct image *out, struct error *err)
+{
+	static const struct client_options options = { 0 }; /* outlives every source */
+	struct image_source *source = registry_source(&name->ref, &options, err);
+
+	return source ? image_open_source(source, name->text, platform, out, err) : -1;
+}
+
+int image_arg_open(const struct invocation *in, const char *text, struct image *out,
+		   struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *platform_text = platform_option(in);
+	struct platform platform;
+	struct image_name name;
+
+	if (image_name_parse(text, &arena, &name, err) < 0 ||
+	    (platform_text && platform_parse(platform_text, &arena, &platform, err) < 0))
+		return -1;
+	if (name.transport == TRANSPORT_DOCKER)
+		return open_remote(&name, platform_text ? &platform : NULL, out, err);
+	return image_open(&name, platform_text ? &platform : NULL, out, err);
+}
