@@ -24,8 +24,9 @@ link     = $(CC) -pie -Wl,-z,relro,-z,now $(san) $(CFLAGS) $(LDFLAGS)
 rule_src := $(sort $(wildcard lint/rules/*.c))
 rule_ids := $(foreach f,$(notdir $(rule_src)),$(firstword $(subst _, ,$(f))))
 tables   := $(sort $(wildcard manifests/tables/*))
+probe_src := $(sort $(wildcard testkernels/probe/*.c))
 lib_src  := $(sort $(wildcard $(modules:%=%/*.c)))
-lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o) $(if $(tables),$O/manifests/embedded.gen.o)
+lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o) $(if $(tables),$O/manifests/embedded.gen.o) $(if $(probe_src),$O/testkernels/probe.gen.o)
 cli_obj  := $(patsubst %.c,$O/%.o,$(sort $(wildcard cli/*.c)))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 unit_bin := $(unit_src:%.c=$O/%)
@@ -76,6 +77,48 @@ $O/lint/rules.gen.c: $O/sources # the rule table, from the file names
 $O/manifests/embedded.gen.c: $(tables) manifests/embed $O/sources # the tables become part of the program
 	@mkdir -p $(@D)
 	@manifests/embed $(tables) >$@
+
+# The probe runs inside images of any age: it is linked against stub libraries that offer only the
+# oldest versions of the symbols in imports.list, and takes nothing else of the host's C library.
+# The library carries its bytes, so that the installed program is one file.
+probe_out   := $O/testkernels/probe
+probe_obj    = $(probe_src:%.c=$O/%.o) $(probe_out)/kernels.gen.o
+probe_stubs  = $(probe_out)/libc.so.6 $(probe_out)/libdl.so.2
+probe_flags  = $(std) -iquote testkernels/probe $(warn) -O2 -fno-stack-protector -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=0 -fno-asynchronous-unwind-tables
+probe_kernels := $(sort $(wildcard testkernels/kernels/*.ptx testkernels/kernels/*.cu))
+
+$(probe_out)/%.o: testkernels/probe/%.c $O/flags
+	@mkdir -p $(@D)
+	@$(if $V,,echo '  CC   $@')
+	$Q$(CC) $(probe_flags) -c -o $@ $<
+
+$(probe_out)/kernels.gen.o: $(probe_out)/kernels.gen.c $O/flags
+	$Q$(CC) $(probe_flags) -c -o $@ $<
+
+$(probe_out)/kernels.gen.c: $(probe_kernels)
+	@mkdir -p $(@D)
+	@{ echo '#include "probe.h"'; for f in $(probe_kernels); do \
+	   echo "const char kernel_$$(basename $$f | tr . _)[] ="; \
+	   sed -e 's/[\\"]/\\&/g' -e 's/.*/	"&\\n"/' $$f; echo '	;'; done; } >$@
+
+$(probe_stubs): testkernels/probe/imports.list $O/flags
+	@mkdir -p $(@D)
+	@echo '#define S(name) void name(void); void name(void) { }' >$@.c
+	@sed -n 's/^$(@F) [^ ]* \(.*\)/S(\1)/p' $< >>$@.c
+	@machine=$$($(CC) -dumpmachine); awk -v machine=$$machine '$$1 == "$(@F)" { \
+	   v = machine ~ /^aarch64/ ? "GLIBC_2.17" : $$2; names[v] = names[v] " " $$3 ";" } \
+	   END { for (v in names) print v " { global:" names[v] " };" }' $< >$@.map
+	$Q$(CC) -shared -nostdlib -fno-builtin -w -fPIC -Wl,-soname,$(@F) -Wl,--version-script,$@.map -o $@ $@.c
+
+$O/gpuimg-probe: $(probe_obj) $(probe_stubs)
+	@$(if $V,,echo '  LINK $@')
+	$Q$(CC) -pie -nostdlib -nostartfiles -Wl,--hash-style=both -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id=none \
+	   -Wl,--no-as-needed -s -o $@ $(probe_obj) $(probe_stubs)
+
+$O/testkernels/probe.gen.c: $O/gpuimg-probe
+	@{ echo '#include "testkernels/launch.h"'; echo 'const uint8_t probe_bytes[] = {'; \
+	   od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g'; echo '};'; \
+	   echo 'const size_t probe_size = sizeof(probe_bytes);'; } >$@
 
 $O/tests/unit/%: $O/tests/unit/%.o $(support) $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')

@@ -1,0 +1,26 @@
+/*
+ * The NVIDIA driver of this machine: its device nodes, its version, and its libraries.
+ */
+#ifndef TESTKERNELS_HOST_DRIVER_H
+#define TESTKERNELS_HOST_DRIVER_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+struct host_driver {
+	bool has_nodes;      /* /dev/nvidiactl is there */
+	const char *dir;     /* that holds libcuda.so.1; NULL: not found */
+	const char *version; /* of the library, from its name: "580.95.05"; NULL: unknown */
+	const char *module;  /* of the kernel module; NULL: not loaded */
+};
+
+/* Look; strings live in `arena`. `host` is "" or a directory that stands for "/" (for tests). */
+void host_driver_find(const char *host, struct arena *arena, struct host_driver *out);
+/*
+ * Make `dir` a directory that holds links to the driver's libraries and to nothing else, so that
+ * it can stand in a search path without letting the host's other libraries in.
+ */
+int host_driver_link(const struct host_driver *driver, const char *dir,
+		     struct error *err) MUST_USE;
+
+#endif

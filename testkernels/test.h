@@ -1,0 +1,39 @@
+/*
+ * Test kernels: start a probe inside an image, load the image's own CUDA libraries, run kernels
+ * where there is a GPU, and say whether the image, the injection of the driver, the host or the
+ * hardware is to blame for what does not work.
+ *
+ * The only header others include. The load tier needs no GPU; where the run tier cannot be done
+ * it is reported as skipped, with the reason.
+ */
+#ifndef TESTKERNELS_TEST_H
+#define TESTKERNELS_TEST_H
+
+#include "base/out.h"
+#include "oci/image.h"
+#include "testkernels/test_report.h"
+
+struct test_options {
+	const char *mode;            /* "auto" (NULL) or "loader" */
+	const char *tmp_dir;         /* where the tree is unpacked; NULL: $TMPDIR, else /var/tmp */
+	uint64_t timeout_ms;         /* of one test; 0: 60 s */
+	const char *const *require;  /* "load", "run" or ids of tests that must have run */
+	size_t require_count;
+	const char *const *targets;  /* "sm_90": what to compile and assemble for; may be none */
+	size_t target_count;
+	const struct out *out;       /* for notes of progress; NULL: none */
+};
+
+/*
+ * Test `image`. `out` is filled also when tests failed; only what kept the tests from being run
+ * at all is an error. Release with test_report_release.
+ * Errors: ERROR_USAGE   unknown mode, requirement or target
+ *         others        the image could not be read or unpacked, or no process started
+ */
+int test_run(struct image *image, const struct test_options *options, struct test_report *out,
+	     struct error *err) MUST_USE;
+
+/* ERROR_USAGE unless it is a word like "sm_90", "sm_100a" or "compute_80". */
+int test_target_check(const char *target, struct error *err) MUST_USE;
+
+#endif

@@ -1,0 +1,182 @@
+#include "testkernels/test_plan.h"
+
+#include "base/alloc.h"
+
+/* Tests of one library beyond opening it. */
+static const struct special_test {
+	const char *id, *stem, *check;
+	bool takes_targets;
+} special_tests[] = {
+	{ "load.cudnn-set", "libcudnn", "cudnn-set", false },
+	{ "load.nvrtc-compile", "libnvrtc", "nvrtc-compile", true },
+	{ "load.jitlink", "libnvJitLink", "jitlink", true },
+	{ "load.curand-host", "libcurand", "curand-host", false },
+};
+
+static const struct run_test {
+	const char *id, *check;
+} run_tests[] = {
+	{ "run.init", "init" },
+	{ "run.vadd-ptx", "vadd-ptx" },
+};
+
+/* cuDNN 9's libraries that are opened only when an operation needs them. */
+static const char *const cudnn_engines[] = {
+	"libcudnn_engines_precompiled",
+	"libcudnn_engines_runtime_compiled",
+	"libcudnn_heuristic",
+};
+
+void test_plan_release(struct test_plan *plan)
+{
+	for (size_t i = 0; i < ARRAY_LEN(plan->lines); i++)
+		strbuf_release(&plan->lines[i]);
+	vec_release(&plan->tests);
+	vec_release(&plan->skips);
+	arena_release(&plan->arena);
+	*plan = (struct test_plan){ 0 };
+}
+
+static void add_field(struct strbuf *line, const char *text)
+{
+	strbuf_addc(line, '\t');
+	for (; *text; text++)
+		strbuf_addc(line, *text == '\t' || *text == '\n' ? '?' : *text);
+}
+
+static struct strbuf *add_test(struct test_plan *plan, const struct plan_request *q,
+			       const char *id, enum test_tier tier,
+			       const struct library_copy *copy, const char *check)
+{
+	struct planned_test t = { .id = arena_strdup(&plan->arena, id), .tier = tier,
+				  .copy = copy };
+	struct strbuf *line = &plan->lines[tier];
+
+	for (char *p = (char *)t.id; *p; p++) {
+		if ((unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f)
+			*p = '?';
+	}
+	vec_push(&plan->tests, t);
+	strbuf_addf(line, "%s%s\t%" PRIu64, line->len ? "\n" : "", t.id, q->timeout_ms);
+	add_field(line, check);
+	return line;
+}
+
+/* By name as a program would, where that gives this copy; else by its path. */
+static void add_name(struct strbuf *line, const struct plan_request *q,
+		     const struct library_copy *copy)
+{
+	cleanup_free char *path = xasprintf("%s%s", q->root, copy->path);
+
+	add_field(line, copy->found_by_name ? copy->soname : path);
+}
+
+static bool is_first_copy(const struct library_copies *copies, size_t i)
+{
+	return i == 0 || !str_equal(copies->items[i - 1].soname, copies->items[i].soname);
+}
+
+static void add_library(struct test_plan *plan, const struct plan_request *q,
+			const struct library_copies *copies, size_t i)
+{
+	const struct library_copy *copy = &copies->items[i];
+	bool first = is_first_copy(copies, i);
+	cleanup_free char *name = xasprintf("%s%s%s", copy->soname, first ? "" : "@",
+					    first ? "" : copy->path);
+	cleanup_free char *open_id = xasprintf("load.%s", name);
+	cleanup_free char *version_id = xasprintf("load.version.%s", name);
+	struct strbuf *line;
+
+	add_name(add_test(plan, q, open_id, TIER_LOAD, copy, "open"), q, copy);
+	if (!copy->family->has_version)
+		return;
+	line = add_test(plan, q, version_id, TIER_LOAD, copy, "version");
+	add_field(line, copy->family->stem);
+	add_name(line, q, copy);
+}
+
+/* "libcudnn.so.9" has engine libraries "…so.9"; older ones have none. */
+static void add_engines(struct strbuf *line, const struct plan_request *q,
+			const struct library_copy *copy)
+{
+	const char *so = strstr(copy->soname, ".so."), *slash = strrchr(copy->path, '/');
+	uint64_t major;
+
+	if (!so || !slash || !slice_u64(slice_str(so + 4), &major) || major < 9)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(cudnn_engines); i++) {
+		cleanup_free char *name = xasprintf("%s.so.%" PRIu64, cudnn_engines[i], major);
+		cleanup_free char *path = xasprintf("%s%.*s/%s", q->root,
+						    (int)(slash - copy->path), copy->path, name);
+
+		add_field(line, copy->found_by_name ? name : path);
+	}
+}
+
+static void add_special(struct test_plan *plan, const struct plan_request *q,
+			const struct library_copies *copies, const struct special_test *special)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < copies->len; i++) {
+		const struct library_copy *copy = &copies->items[i];
+		cleanup_free char *id = NULL;
+		struct strbuf *line;
+
+		if (!str_equal(copy->family->stem, special->stem) || !is_first_copy(copies, i))
+			continue;
+		id = xasprintf("%s%s%s", special->id, any ? "@" : "", any ? copy->soname : "");
+		line = add_test(plan, q, id, TIER_LOAD, copy, special->check);
+		add_name(line, q, copy);
+		if (str_equal(special->check, "cudnn-set"))
+			add_engines(line, q, copy);
+		for (size_t k = 0; special->takes_targets && k < q->target_count; k++)
+			add_field(line, q->targets[k]);
+		any = true;
+	}
+}
+
+static void add_absent(struct test_plan *plan, const struct library_copies *copies)
+{
+	for (size_t i = 0; i < library_families_count; i++) {
+		const struct library_family *family = &library_families[i];
+		struct test_passed_over skip;
+		bool any = false;
+
+		for (size_t k = 0; k < copies->len; k++)
+			any |= copies->items[k].family == family;
+		if (any)
+			continue;
+		skip.mode = arena_printf(&plan->arena, "load.%s", family->stem);
+		skip.reason = arena_printf(&plan->arena, "the image holds no %s", family->what);
+		vec_push(&plan->skips, skip);
+	}
+}
+
+void test_plan_make(const struct library_copies *copies, const struct plan_request *request,
+		    struct test_plan *out)
+{
+	*out = (struct test_plan){ 0 };
+	for (size_t i = 0; i < copies->len; i++)
+		add_library(out, request, copies, i);
+	for (size_t i = 0; i < ARRAY_LEN(special_tests); i++)
+		add_special(out, request, copies, &special_tests[i]);
+	add_test(out, request, "load.no-driver", TIER_LOAD, NULL, "no-driver");
+	for (size_t i = 0; i < ARRAY_LEN(run_tests); i++)
+		add_test(out, request, run_tests[i].id, TIER_RUN, NULL, run_tests[i].check);
+	add_absent(out, copies);
+}
+
+bool test_plan_id_known(const char *id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(run_tests); i++) {
+		if (str_equal(id, run_tests[i].id))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(special_tests); i++) {
+		if (str_starts(id, special_tests[i].id))
+			return true;
+	}
+	return str_equal(id, "load.loader") || str_equal(id, "load.no-driver") ||
+	       str_starts(id, "load.lib") || str_starts(id, "load.version.lib");
+}

@@ -1,0 +1,45 @@
+/*
+ * Which tests an image gets, as lines for the probe and as what the report will need to know of
+ * each.
+ */
+#ifndef TESTKERNELS_TEST_PLAN_H
+#define TESTKERNELS_TEST_PLAN_H
+
+#include "testkernels/image_loader.h"
+#include "testkernels/test_report.h"
+
+struct planned_test {
+	const char *id;
+	enum test_tier tier;
+	const struct library_copy *copy; /* under test; NULL: none */
+};
+
+struct test_plan {
+	struct arena arena;
+	struct strbuf lines[2]; /* by tier: what the probe is given */
+	VEC(struct planned_test) tests;
+	VEC(struct test_passed_over) skips; /* id and the sentence: library-not-in-image */
+};
+
+struct plan_request {
+	const char *root;           /* prefix of the image's files where the probe runs */
+	uint64_t timeout_ms;        /* of each test */
+	const char *const *targets; /* "sm_90" */
+	size_t target_count;
+};
+
+/*
+ * Ids are "load.<soname>" and "load.version.<soname>" for the copy that the loader finds (or the
+ * first), with "@<path>" added for other copies; "load.cudnn-set", "load.nvrtc-compile",
+ * "load.jitlink" and "load.curand-host", with "@<soname>" added from the second soname on.
+ * `copies` must outlive the plan.
+ */
+void test_plan_make(const struct library_copies *copies, const struct plan_request *request,
+		    struct test_plan *out);
+void test_plan_release(struct test_plan *plan);
+#define cleanup_test_plan cleanup(test_plan_release)
+
+/* True for the form of an id that some image could have. */
+bool test_plan_id_known(const char *id);
+
+#endif
