@@ -57,7 +57,7 @@ int test_target_check(const char *target, struct error *err)
 			 target);
 }
 
-static int check_options(const struct test_options *o, struct error *err)
+int test_options_check(const struct test_options *o, struct error *err)
 {
 	if (o->mode && !str_equal(o->mode, "auto") && !str_equal(o->mode, "loader"))
 		return error_set(err, ERROR_USAGE, "mode '%.40s' is not one of auto, loader",
@@ -388,7 +388,7 @@ int test_run(struct image *image, const struct test_options *options, struct tes
 	};
 
 	*out = (struct test_report){ 0 };
-	if (check_options(options, err) < 0)
+	if (test_options_check(options, err) < 0)
 		return -1;
 	describe_image(&s);
 	if (scratch_open(options->tmp_dir, &s.scratch, err) < 0 || open_root(&s, err) < 0 ||
