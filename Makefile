@@ -124,6 +124,10 @@ $O/tests/unit/%: $O/tests/unit/%.o $(support) $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
 	$Q$(link) -o $@ $^ -lcmocka $(deps_l)
 
+$O/tests/tools/%: $O/tests/tools/%.o $O/libgpuimg.a
+	@$(if $V,,echo '  LINK $@')
+	$Q$(link) -o $@ $^ $(deps_l)
+
 $O/tests/fuzz/%: $O/tests/fuzz/%.o $O/tests/fuzz/standalone.o $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
 	$Q$(link) -o $@ $^ $(deps_l)

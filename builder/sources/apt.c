@@ -1,0 +1,346 @@
+#include "builder/sources/apt.h"
+
+#include <time.h>
+
+#include "base/nearest.h"
+#include "builder/sources/apt_open.h"
+#include "builder/sources/deb_resolve.h"
+
+static const struct {
+	const char *architecture, *debian, *machine, *sbsa;
+} archs[] = {
+	{ "amd64", "amd64", "x86_64", "x86_64" },
+	{ "arm64", "arm64", "aarch64", "sbsa" },
+	{ "ppc64le", "ppc64el", "ppc64le", "ppc64le" },
+	{ "riscv64", "riscv64", "riscv64", "riscv64" },
+};
+
+static size_t arch_row(const struct platform *platform)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(archs) && !str_equal(archs[i].architecture, platform->architecture))
+		i++;
+	return i;
+}
+
+const char *apt_debian_arch(const struct platform *platform)
+{
+	size_t row = arch_row(platform);
+
+	return row < ARRAY_LEN(archs) && str_equal(platform->os, "linux") ? archs[row].debian : NULL;
+}
+
+char *apt_fill_url(const char *url, const struct platform *platform)
+{
+	size_t row = arch_row(platform);
+	struct strbuf out = { 0 };
+
+	while (*url) {
+		const char *value = NULL;
+		size_t n = 0;
+
+		if (*url != '{') {
+			strbuf_addc(&out, *url++);
+			continue;
+		}
+		if (row < ARRAY_LEN(archs)) {
+			if (str_starts(url, "{arch}"))
+				n = strlen("{arch}"), value = archs[row].machine;
+			else if (str_starts(url, "{debarch}"))
+				n = strlen("{debarch}"), value = archs[row].debian;
+			else if (str_starts(url, "{sbsa}"))
+				n = strlen("{sbsa}"), value = archs[row].sbsa;
+		}
+		if (!value) {
+			strbuf_release(&out);
+			return NULL;
+		}
+		strbuf_adds(&out, value);
+		url += n;
+	}
+	strbuf_adds(&out, "");
+	return strbuf_steal(&out);
+}
+
+/* A root, and how it came to be one. */
+struct request_root {
+	struct deb_root root;
+	bool toolkit;
+};
+
+struct roots {
+	VEC(struct request_root) items;
+};
+
+static void add_root(struct roots *roots, uint32_t package, bool requested, bool toolkit)
+{
+	struct request_root r = { .root = { .package = package, .requested = requested },
+				  .toolkit = toolkit };
+
+	vec_push(&roots->items, r);
+}
+
+static const char *nearest_name(struct apt_session *s, struct slice wanted)
+{
+	struct nearest n = nearest_start(arena_slice(&s->own.arena, wanted));
+	const struct deb_universe *u = &s->universe;
+
+	for (size_t i = 0; i < u->names.len; i++) {
+		struct slice name = u->names.items[i].text;
+
+		/* Names of another length, or another first letter, are no slips of the finger. */
+		if (name.len + 3 < wanted.len || name.len > wanted.len + 3 || !wanted.len ||
+		    name.data[0] != wanted.data[0])
+			continue;
+		nearest_try(&n, arena_slice(&s->own.arena, name));
+	}
+	return n.best;
+}
+
+/* The text of what a name offers: other versions, other sources, providers. */
+static void describe_name(const struct apt_session *s, const struct deb_name *name,
+			  struct strbuf *out)
+{
+	const struct deb_universe *u = &s->universe;
+	size_t shown = 0;
+
+	for (uint32_t at = name->first; at != DEB_NONE && shown < 6; at = u->packages.items[at].next) {
+		const struct deb_package *p = &u->packages.items[at];
+
+		strbuf_addf(out, "%s%.*s (%s)", shown++ ? ", " : "", (int)p->version.len,
+			    (const char *)p->version.data, u->indexes.items[p->index].id);
+	}
+	for (uint32_t i = name->provider; i != DEB_NONE && name->first == DEB_NONE && shown < 6;
+	     i = u->provides.items[i].next) {
+		const struct deb_package *p = &u->packages.items[u->provides.items[i].package];
+
+		strbuf_addf(out, "%s%.*s", shown++ ? ", " : "", (int)p->name.len,
+			    (const char *)p->name.data);
+	}
+}
+
+static int unknown(struct apt_session *s, const struct stack_package *package,
+		   const struct deb_spec *spec, const struct stack_source *source,
+		   struct error *err)
+{
+	const struct deb_name *name = deb_universe_name(&s->universe, spec->name);
+	cleanup_strbuf struct strbuf text = { 0 };
+	const char *near = name ? NULL : nearest_name(s, spec->name);
+
+	if (name && name->first != DEB_NONE) {
+		describe_name(s, name, &text);
+		return stack_error(s->context->stack, package->place, err,
+				   "source '%s' has no package '%s' for %s; there is: %s", source->id,
+				   package->spec, s->arch, strbuf_text(&text));
+	}
+	if (name) {
+		describe_name(s, name, &text);
+		return stack_error(s->context->stack, package->place, err,
+				   "'%s' is provided by several packages, name one: %s",
+				   package->spec, strbuf_text(&text));
+	}
+	return stack_error(s->context->stack, package->place, err,
+			   "source '%s' has no package '%s'%s%s%s", source->id, package->spec,
+			   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* The one package of that source which provides a name that no package has. */
+static uint32_t only_provider(struct apt_session *s, const struct deb_spec *spec, const char *id)
+{
+	struct deb_universe *u = &s->universe;
+	const struct deb_name *name = deb_universe_name(u, spec->name);
+	uint32_t found = DEB_NONE;
+
+	if (!name || name->first != DEB_NONE || spec->version.len || spec->arch.len)
+		return DEB_NONE;
+	for (uint32_t i = name->provider; i != DEB_NONE; i = u->provides.items[i].next) {
+		uint32_t at = u->provides.items[i].package;
+		const struct deb_package *p = &u->packages.items[at];
+
+		if (!str_equal(u->indexes.items[p->index].id, id) ||
+		    deb_candidate(u, p->name, deb_package_arch(u, p)) != at || at == found)
+			continue;
+		if (found != DEB_NONE)
+			return DEB_NONE;
+		found = at;
+	}
+	return found;
+}
+
+static int find_root(struct apt_session *s, const struct source_request *request,
+		     const struct stack_package *package, struct roots *roots, struct error *err)
+{
+	struct deb_spec spec;
+	uint32_t at;
+
+	if (!package->spec || !deb_spec_parse(slice_str(package->spec), &spec))
+		return stack_error(s->context->stack, package->place, err,
+				   "'%s' is no request for a Debian package; it is NAME, "
+				   "NAME=VERSION, NAME=1.2.* or NAME:ARCH",
+				   package->spec ? package->spec : "requirements");
+	if (deb_is_driver(spec.name))
+		return stack_error(s->context->stack, package->place, err,
+				   "'%s' brings the driver into the image, which belongs to the host: "
+				   "name the libraries you need (cuda-toolkit-…, cuda-libraries-…), or "
+				   "leave them to the stack section",
+				   package->spec);
+	if (spec.arch.len && !slice_is(spec.arch, s->arch) && !slice_is(spec.arch, "all") &&
+	    !slice_is(spec.arch, "native"))
+		return stack_error(s->context->stack, package->place, err,
+				   "'%s': packages of a foreign architecture are not supported; this "
+				   "platform's is %s", package->spec, s->arch);
+	spec.arch = (struct slice){ 0 };
+	at = deb_find(&s->universe, &spec, request->source->id);
+	if (at == DEB_NONE)
+		at = only_provider(s, &spec, request->source->id);
+	if (at == DEB_NONE)
+		return unknown(s, package, &spec, request->source, err);
+	/* The named source and version count, also for what depends on it. */
+	deb_universe_force(&s->universe, at);
+	add_root(roots, at, true, request->toolkit);
+	return 0;
+}
+
+static void add_essential(struct apt_session *s, struct roots *roots)
+{
+	struct deb_universe *u = &s->universe;
+
+	for (uint32_t i = 0; i < u->packages.len; i++) {
+		const struct deb_package *p = &u->packages.items[i];
+
+		if (p->essential && deb_candidate(u, p->name, slice_str(u->arch)) == i)
+			add_root(roots, i, false, false);
+	}
+}
+
+/* Whether a choice came in through a root of the toolkit. */
+static bool from_toolkit(const struct roots *roots, const struct deb_answer *answer,
+			 uint32_t package)
+{
+	for (size_t hops = 0; package != DEB_NONE && hops <= answer->choices.len; hops++) {
+		uint32_t wanted_by = DEB_NONE;
+
+		for (size_t i = 0; i < answer->choices.len; i++) {
+			if (answer->choices.items[i].package == package)
+				wanted_by = answer->choices.items[i].wanted_by;
+		}
+		if (wanted_by == DEB_NONE)
+			break;
+		package = wanted_by;
+	}
+	for (size_t i = 0; i < roots->items.len; i++) {
+		if (roots->items.items[i].root.package == package && roots->items.items[i].toolkit)
+			return true;
+	}
+	return false;
+}
+
+static int append(struct apt_session *s, const struct roots *roots, const char *stage,
+		  const struct deb_answer *answer, struct error *err)
+{
+	struct arena *a = &s->context->lock->arena;
+
+	for (size_t i = 0; i < answer->choices.len; i++) {
+		const struct deb_choice *c = &answer->choices.items[i];
+		const struct deb_package *p = &s->universe.packages.items[c->package];
+		const struct deb_index *index = &s->universe.indexes.items[p->index];
+		cleanup_free char *url = apt_repository_url(index->base, p->filename);
+		struct lock_input input = {
+			.kind = LOCK_DEB,
+			.stage = arena_strdup(a, stage),
+			.source = arena_strdup(a, index->id),
+			.name = arena_slice(a, p->name),
+			.version = arena_slice(a, p->version),
+			.arch = arena_slice(a, p->arch),
+			.url = arena_strdup(a, url),
+			.size = p->size,
+			.requested = c->requested,
+			.toolkit = from_toolkit(roots, answer, c->package),
+		};
+
+		if (digest_parse_sha256_hex(p->sha256, &input.digest, err) < 0)
+			return error_wrap(err, "%s", input.name);
+		vec_push(&s->context->inputs->inputs, input);
+	}
+	return 0;
+}
+
+/* "13.0" of the solved stack: which builds of NCCL and cuDNN fit. */
+static void set_cuda(struct apt_session *s)
+{
+	const char *cuda = s->context->lock->stack.cuda;
+	struct slice rest = slice_str(cuda ? cuda : ""), part;
+	uint64_t major, minor;
+
+	if (!slice_cut(&rest, '.', &part) || !slice_u64(part, &major) || major > 1000 ||
+	    !slice_cut(&rest, '.', &part) || !slice_u64(part, &minor) || minor > 1000)
+		return;
+	s->universe.cuda_major = (unsigned)major;
+	s->universe.cuda_minor = (unsigned)minor;
+}
+
+static int resolve(struct apt_session *s, const struct source_request *requests, size_t count,
+		   bool whole_os, struct roots *roots, struct error *err)
+{
+	cleanup_deb_answer struct deb_answer answer = { 0 };
+	cleanup_strbuf struct strbuf why = { 0 };
+	VEC(struct deb_root) plain = { 0 };
+	const char *stage = count && requests[0].stage ? requests[0].stage->name : "";
+	int rc;
+
+	if (apt_session_open(s, err) < 0)
+		return -1;
+	set_cuda(s);
+	if (whole_os)
+		add_essential(s, roots);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < requests[i].package_count; k++) {
+			if (find_root(s, &requests[i], &requests[i].packages[k], roots, err) < 0)
+				return -1;
+		}
+	}
+	for (size_t i = 0; i < roots->items.len; i++)
+		vec_push(&plain, roots->items.items[i].root);
+	rc = deb_resolve(&s->universe, plain.items, plain.len, &answer, &why, err);
+	vec_release(&plain);
+	if (rc < 0) {
+		if (why.len)
+			out_note(s->context->out, "%s", strbuf_text(&why));
+		return error_wrap(err, "stage '%s'", stage);
+	}
+	if (answer.searched)
+		out_warn(s->context->out,
+			 "stage '%s': the packages fit only after a search; apt might choose others",
+			 stage);
+	return append(s, roots, stage, &answer, err);
+}
+
+int apt_resolve_on(const struct apt_machine *machine, const struct source_context *context,
+		   const struct source_request *requests, size_t count, bool whole_os,
+		   struct error *err)
+{
+	struct apt_session s = {
+		.machine = machine, .context = context,
+		.arch = apt_debian_arch(&context->platform),
+		.access = { .store = context->store, .http = context->http, .now = machine->now },
+	};
+	struct roots roots = { 0 };
+	int rc;
+
+	if (!s.arch)
+		return error_set(err, ERROR_USAGE, "Debian has no architecture for %s/%s",
+				 context->platform.os, context->platform.architecture);
+	rc = resolve(&s, requests, count, whole_os, &roots, err);
+	vec_release(&roots.items);
+	apt_session_release(&s);
+	return rc;
+}
+
+int apt_resolve(const struct source_context *context, const struct source_request *requests,
+		size_t count, bool whole_os, struct error *err)
+{
+	struct apt_machine machine = { .root = "/", .now = (int64_t)time(NULL) };
+
+	return apt_resolve_on(&machine, context, requests, count, whole_os, err);
+}

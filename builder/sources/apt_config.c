@@ -1,0 +1,389 @@
+#include <strings.h>
+
+#include "builder/sources/apt_config.h"
+
+#include "base/fs.h"
+#include "formats/deb822.h"
+
+enum { FILE_LIMIT = 4 * 1024 * 1024, SOURCES_LIMIT = 1000, WORDS_LIMIT = 200, QUOTE = 60 };
+
+void apt_config_release(struct apt_config *config)
+{
+	if (!config)
+		return;
+	vec_release(&config->sources);
+	vec_release(&config->pins);
+	vec_release(&config->keyrings);
+	vec_release(&config->auths);
+	arena_release(&config->arena);
+}
+
+static int bad(const char *name, size_t line, const char *what, struct slice value,
+	       struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	strbuf_add_quoted(&text, value, QUOTE);
+	return error_set(err, ERROR_USAGE, "%s:%zu: %s: %s", name, line, what, strbuf_text(&text));
+}
+
+static bool same_word(struct slice s, const char *word)
+{
+	return s.len == strlen(word) && strncasecmp((const char *)s.data, word, s.len) == 0;
+}
+
+static bool says_yes(struct slice s)
+{
+	return same_word(s, "yes") || same_word(s, "true") || same_word(s, "1") ||
+	       same_word(s, "on") || same_word(s, "with") || same_word(s, "enable");
+}
+
+static bool says_no(struct slice s)
+{
+	return same_word(s, "no") || same_word(s, "false") || same_word(s, "0") ||
+	       same_word(s, "off") || same_word(s, "without") || same_word(s, "disable");
+}
+
+/* The next word of a text, blanks and line ends between; false at its end. */
+static bool cut_word(struct slice *rest, struct slice *out)
+{
+	size_t n = 0;
+
+	*rest = slice_trim(*rest);
+	while (n < rest->len && rest->data[n] && !strchr(" \t\r\n", rest->data[n]))
+		n++;
+	*out = slice_of(rest->data, n);
+	*rest = slice_of(rest->data + n, rest->len - n);
+	return n > 0;
+}
+
+struct words {
+	const char **items;
+	size_t count;
+};
+
+/* Words separated by blanks, and by `separator` when it is one. */
+static struct words split_words(struct arena *a, struct slice text, char separator)
+{
+	struct words w = { .items = arena_array(a, WORDS_LIMIT, sizeof(*w.items)) };
+	struct slice word, part;
+
+	while (w.count < WORDS_LIMIT && cut_word(&text, &word)) {
+		while (w.count < WORDS_LIMIT && slice_cut(&word, separator, &part)) {
+			if (part.len)
+				w.items[w.count++] = arena_slice(a, part);
+		}
+	}
+	return w;
+}
+
+static const char *with_slash(struct arena *a, struct slice uri)
+{
+	bool has = uri.len && uri.data[uri.len - 1] == '/';
+
+	return arena_printf(a, "%.*s%s", (int)uri.len, (const char *)uri.data, has ? "" : "/");
+}
+
+static int add_source(struct apt_config *out, const struct apt_source *source, const char *name,
+		      size_t line, struct error *err)
+{
+	bool flat = str_ends(source->suite, "/");
+
+	if (flat && source->component_count)
+		return bad(name, line, "a suite that ends in \"/\" takes no components",
+			   slice_str(source->suite), err);
+	if (!flat && !source->component_count)
+		return bad(name, line, "components are missing after the suite",
+			   slice_str(source->suite), err);
+	if (!strchr(source->uri, ':'))
+		return bad(name, line, "not an address", slice_str(source->uri), err);
+	if (out->sources.len == SOURCES_LIMIT)
+		return error_set(err, ERROR_LIMIT, "%s:%zu: more than %d sources", name, line,
+				 SOURCES_LIMIT);
+	vec_push(&out->sources, *source);
+	return 0;
+}
+
+static void set_option(struct apt_config *out, struct slice key, struct slice value,
+		       struct apt_source *source)
+{
+	if (same_word(key, "arch")) {
+		struct words w = split_words(&out->arena, value, ',');
+
+		source->architectures = w.items;
+		source->architecture_count = w.count;
+	} else if (same_word(key, "signed-by")) {
+		source->signed_by = arena_slice(&out->arena, value);
+	} else if (same_word(key, "trusted")) {
+		source->trusted = says_yes(value);
+	} else if (same_word(key, "check-valid-until")) {
+		source->ignore_validity = says_no(value);
+	}
+}
+
+/* "[ arch=amd64 signed-by=/x.gpg ]" off the front of the line. */
+static bool cut_options(struct apt_config *out, struct slice *rest, struct apt_source *source)
+{
+	struct slice inner, word, key;
+
+	*rest = slice_trim(*rest);
+	if (!rest->len || rest->data[0] != '[')
+		return true;
+	*rest = slice_of(rest->data + 1, rest->len - 1);
+	if (!slice_cut(rest, ']', &inner) || !rest->data)
+		return false;
+	while (cut_word(&inner, &word)) {
+		if (!slice_cut(&word, '=', &key) || !word.data)
+			return false;
+		set_option(out, key, word, source);
+	}
+	return true;
+}
+
+static int read_line(struct slice line, const char *name, size_t number, struct apt_config *out,
+		     struct error *err)
+{
+	const uint8_t *hash = line.len ? memchr(line.data, '#', line.len) : NULL;
+	struct apt_source source = { 0 };
+	struct slice rest = hash ? slice_of(line.data, (size_t)(hash - line.data)) : line;
+	struct slice type, uri, suite;
+	struct words components;
+
+	if (!cut_word(&rest, &type) || slice_is(type, "deb-src"))
+		return 0;
+	if (!slice_is(type, "deb"))
+		return bad(name, number, "neither \"deb\" nor \"deb-src\"", type, err);
+	if (!cut_options(out, &rest, &source) || !cut_word(&rest, &uri) || !cut_word(&rest, &suite))
+		return bad(name, number, "not \"deb [options] URI SUITE COMPONENT…\"", line, err);
+	components = split_words(&out->arena, rest, ' ');
+	source.uri = with_slash(&out->arena, uri);
+	source.suite = arena_slice(&out->arena, suite);
+	source.components = components.items;
+	source.component_count = components.count;
+	source.place = arena_printf(&out->arena, "%s:%zu", name, number);
+	return add_source(out, &source, name, number, err);
+}
+
+int apt_sources_list(struct slice text, const char *name, struct apt_config *out,
+		     struct error *err)
+{
+	struct slice line;
+
+	for (size_t number = 1; slice_cut(&text, '\n', &line); number++) {
+		if (read_line(line, name, number, out, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* An embedded key: the lines of the field, "." for empty ones. */
+static const char *key_text(struct arena *a, struct slice value)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct slice line;
+
+	while (slice_cut(&value, '\n', &line)) {
+		line = slice_trim(line);
+		if (!slice_is(line, "."))
+			strbuf_add(&text, line.data, line.len);
+		strbuf_addc(&text, '\n');
+	}
+	return arena_strdup(a, strbuf_text(&text));
+}
+
+static void read_stanza_options(struct apt_config *out, const struct deb822 *stanza,
+				struct apt_source *source)
+{
+	struct slice value = deb822_get(stanza, "signed-by");
+	struct words archs = split_words(&out->arena, deb822_get(stanza, "architectures"), ',');
+
+	source->architectures = archs.items;
+	source->architecture_count = archs.count;
+	source->trusted = says_yes(deb822_get(stanza, "trusted"));
+	source->ignore_validity = says_no(deb822_get(stanza, "check-valid-until"));
+	if (value.len && memmem(value.data, value.len, "-----BEGIN", 10))
+		source->key_text = key_text(&out->arena, value);
+	else if (value.len)
+		source->signed_by = arena_slice(&out->arena, value);
+}
+
+static bool has_type_deb(struct slice types)
+{
+	struct slice word;
+
+	while (cut_word(&types, &word)) {
+		if (slice_is(word, "deb"))
+			return true;
+	}
+	return false;
+}
+
+static int read_stanza(const struct deb822 *stanza, const char *name, size_t line,
+		       struct apt_config *out, struct error *err)
+{
+	struct slice uris = deb822_get(stanza, "uris"), uri, suite;
+	struct slice types = deb822_get(stanza, "types");
+	struct words components = split_words(&out->arena, deb822_get(stanza, "components"), ' ');
+	struct apt_source source = { .components = components.items,
+				     .component_count = components.count };
+
+	if (says_no(deb822_get(stanza, "enabled")))
+		return 0;
+	if (!types.len || !uris.len || !deb822_get(stanza, "suites").len)
+		return error_set(err, ERROR_USAGE,
+				 "%s:%zu: the stanza before it lacks Types, URIs or Suites", name,
+				 line);
+	if (!has_type_deb(types))
+		return 0;
+	read_stanza_options(out, stanza, &source);
+	source.place = arena_printf(&out->arena, "%s:%zu", name, line);
+	while (cut_word(&uris, &uri)) {
+		struct slice suites = deb822_get(stanza, "suites");
+
+		source.uri = with_slash(&out->arena, uri);
+		while (cut_word(&suites, &suite)) {
+			source.suite = arena_slice(&out->arena, suite);
+			if (add_source(out, &source, name, line, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+int apt_sources_deb822(struct slice text, const char *name, struct apt_config *out,
+		       struct error *err)
+{
+	cleanup_deb822 struct deb822 stanza = { 0 };
+	size_t line = 1;
+	int rc;
+
+	while ((rc = deb822_next(&text, name, &line, &stanza, err)) > 0) {
+		if (read_stanza(&stanza, name, line, out, err) < 0)
+			return -1;
+	}
+	return rc;
+}
+
+/* A file of the configuration by the parser for it. */
+typedef int parse_fn(struct slice text, const char *name, struct apt_config *out,
+		     struct error *err);
+
+static int parse_auth(struct slice text, const char *name, struct apt_config *out,
+		      struct error *err)
+{
+	(void)name;
+	(void)err;
+	apt_auth_conf(text, out);
+	return 0;
+}
+
+static int read_file(const char *root, const char *path, parse_fn *parse, struct apt_config *out,
+		     struct error *err)
+{
+	cleanup_free char *full = fs_join(root, path);
+	cleanup_free char *shown = xasprintf("/%s", path);
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error local = { 0 };
+
+	if (fs_read(AT_FDCWD, full, FILE_LIMIT, &text, &local) < 0) {
+		/* auth.conf is often for root's eyes only: apt goes on without it, too. */
+		if (local.code == ERROR_NOT_FOUND ||
+		    (parse == parse_auth && local.sys_errno == EACCES))
+			return 0;
+		*err = local;
+		return -1;
+	}
+	return parse(strbuf_slice(&text), shown, out, err);
+}
+
+/* apt's rule: letters, digits, "-_.", and one of the endings (NULL: none at all). */
+static bool name_counts(const char *name, const char *ending, bool or_none)
+{
+	const char *dot = strrchr(name, '.');
+
+	for (const char *c = name; *c; c++) {
+		if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+		      (*c >= '0' && *c <= '9') || strchr("-_.", *c)))
+			return false;
+	}
+	return (or_none && !dot) || (dot && str_equal(dot, ending));
+}
+
+static int read_folder(const char *root, const char *path, const char *ending, bool or_none,
+		       parse_fn *parse, struct apt_config *out, struct error *err)
+{
+	cleanup_free char *full = fs_join(root, path);
+	struct fs_names names = { 0 };
+	struct error local = { 0 };
+	int rc = 0;
+
+	if (fs_list(AT_FDCWD, full, &names, &local) < 0) {
+		if (local.code == ERROR_NOT_FOUND || local.sys_errno == ENOENT ||
+		    (parse == parse_auth && local.sys_errno == EACCES))
+			return 0;
+		*err = local;
+		return -1;
+	}
+	for (size_t i = 0; i < names.len && !rc; i++) {
+		cleanup_free char *file = fs_join(path, names.items[i]);
+
+		if (parse && name_counts(names.items[i], ending, or_none))
+			rc = read_file(root, file, parse, out, err);
+		/* The sources, of two kinds in one folder. */
+		if (!parse && name_counts(names.items[i], ".list", false))
+			rc = read_file(root, file, apt_sources_list, out, err);
+		if (!parse && name_counts(names.items[i], ".sources", false))
+			rc = read_file(root, file, apt_sources_deb822, out, err);
+	}
+	fs_names_release(&names);
+	return rc;
+}
+
+static int find_keyrings(const char *root, struct apt_config *out, struct error *err)
+{
+	cleanup_free char *single = fs_join(root, "etc/apt/trusted.gpg");
+	cleanup_free char *folder = fs_join(root, "etc/apt/trusted.gpg.d");
+	struct fs_names names = { 0 };
+	struct error local = { 0 };
+
+	if (fs_exists(AT_FDCWD, single))
+		vec_push(&out->keyrings, arena_strdup(&out->arena, single));
+	if (fs_list(AT_FDCWD, folder, &names, &local) < 0) {
+		if (local.code == ERROR_NOT_FOUND || local.sys_errno == ENOENT)
+			return 0;
+		*err = local;
+		return -1;
+	}
+	for (size_t i = 0; i < names.len; i++) {
+		if (name_counts(names.items[i], ".gpg", false) ||
+		    name_counts(names.items[i], ".asc", false))
+			vec_push(&out->keyrings, arena_printf(&out->arena, "%s/%s", folder,
+							      names.items[i]));
+	}
+	fs_names_release(&names);
+	return 0;
+}
+
+int apt_config_read(const char *root, struct apt_config *out, struct error *err)
+{
+	if (read_folder(root, "etc/apt/apt.conf.d", ".conf", true, apt_conf, out, err) < 0 ||
+	    read_file(root, "etc/apt/apt.conf", apt_conf, out, err) < 0 ||
+	    read_file(root, "etc/apt/sources.list", apt_sources_list, out, err) < 0 ||
+	    read_folder(root, "etc/apt/sources.list.d", NULL, false, NULL, out, err) < 0 ||
+	    read_file(root, "etc/apt/preferences", apt_preferences, out, err) < 0 ||
+	    read_folder(root, "etc/apt/preferences.d", ".pref", true, apt_preferences, out, err) <
+		    0 ||
+	    read_file(root, "etc/apt/auth.conf", parse_auth, out, err) < 0 ||
+	    read_folder(root, "etc/apt/auth.conf.d", ".conf", true, parse_auth, out, err) < 0)
+		return -1;
+	return find_keyrings(root, out, err);
+}
+
+bool apt_source_has_arch(const struct apt_source *source, const char *arch)
+{
+	for (size_t i = 0; i < source->architecture_count; i++) {
+		if (str_equal(source->architectures[i], arch))
+			return true;
+	}
+	return source->architecture_count == 0;
+}

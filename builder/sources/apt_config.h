@@ -1,0 +1,76 @@
+/*
+ * The machine's own apt configuration: which repositories, by which keys, with which preferences.
+ *
+ * Read below a root folder ("/" in earnest): etc/apt/sources.list, sources.list.d/ (.list, .sources),
+ * preferences, preferences.d/, trusted.gpg, trusted.gpg.d/, auth.conf, auth.conf.d/, and of apt.conf
+ * and apt.conf.d/ what is named below. All strings live in the arena.
+ * Source: sources.list(5), apt_preferences(5), apt.conf(5), apt_auth.conf(5).
+ */
+#ifndef BUILDER_SOURCES_APT_CONFIG_H
+#define BUILDER_SOURCES_APT_CONFIG_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "builder/sources/deb_universe.h"
+
+/* One repository of one suite: "deb URI SUITE COMPONENT…". */
+struct apt_source {
+	const char *uri;   /* ends in "/" */
+	const char *suite; /* ends in "/" when the repository is flat; "/" and "./" are its root */
+	const char **components;
+	size_t component_count; /* 0: flat */
+	const char **architectures;
+	size_t architecture_count; /* 0: any */
+	/* Paths of keyrings and fingerprints, as written (blanks or commas between); NULL: not said. */
+	const char *signed_by;
+	const char *key_text;   /* the armoured key itself; NULL */
+	bool trusted;           /* "Trusted: yes": the signature is not asked for */
+	bool ignore_validity;   /* Valid-Until is not looked at */
+	const char *place;      /* "/etc/apt/sources.list:3" */
+};
+
+struct apt_auth {
+	const char *scheme; /* "https" or NULL */
+	const char *prefix; /* "host", "host:port/path" */
+	const char *login, *password;
+};
+
+struct apt_config {
+	struct arena arena;
+	VEC(struct apt_source) sources;
+	VEC(struct deb_pin) pins;
+	VEC(const char *) keyrings; /* trusted.gpg and trusted.gpg.d/: for sources that name none */
+	VEC(struct apt_auth) auths;
+	const char *http_proxy, *https_proxy; /* Acquire::http::Proxy, Acquire::https::Proxy; NULL */
+	const char *default_release;          /* APT::Default-Release; NULL */
+	bool ignore_validity;                 /* Acquire::Check-Valid-Until "false" */
+};
+
+/*
+ * Read all of it; missing files and folders count as empty. ERROR_USAGE names file and line of what
+ * cannot be understood; ERROR_SYSTEM, ERROR_LIMIT.
+ */
+int apt_config_read(const char *root, struct apt_config *out, struct error *err) MUST_USE;
+void apt_config_release(struct apt_config *config);
+#define cleanup_apt_config cleanup(apt_config_release)
+
+/* The parsers, each adding to *out; `name` is the file's, for texts. */
+int apt_sources_list(struct slice text, const char *name, struct apt_config *out,
+		     struct error *err) MUST_USE;
+int apt_sources_deb822(struct slice text, const char *name, struct apt_config *out,
+		       struct error *err) MUST_USE;
+int apt_preferences(struct slice text, const char *name, struct apt_config *out,
+		    struct error *err) MUST_USE;
+int apt_conf(struct slice text, const char *name, struct apt_config *out,
+	     struct error *err) MUST_USE;
+void apt_auth_conf(struct slice text, struct apt_config *out);
+
+/* True when a source is read for that Debian architecture. */
+bool apt_source_has_arch(const struct apt_source *source, const char *arch);
+/* Value of an Authorization header for an address ("Basic …"), heap; NULL: none is known. */
+char *apt_config_authorization(const struct apt_config *config, const char *url);
+/* The value of that header for a login; heap. */
+char *apt_basic(const char *login, const char *password);
+
+#endif
