@@ -175,6 +175,8 @@ static const char *check_placeholders(const char *text, const char *const *known
 			found |= str_equal(word, known[i]);
 		if (found)
 			continue;
+		if (!end)
+			return "holds '{' without '}'";
 		near = stack_nearest(word, known, count);
 		return near ? arena_printf(arena, "holds '{%.40s}', which is not filled in; did you mean "
 						  "'{%s}'?", word, near) :

@@ -418,7 +418,7 @@ const char *stack_nearest(const char *word, const char *const *candidates, size_
 		if (!other || other > WORD_MAX)
 			continue;
 		d = distance(word, len, candidates[i], other);
-		if (d < best && d <= MAX((MAX(len, other) + 1) / 3, (size_t)1)) {
+		if (d < best && d <= MAX(MAX(len, other) / 3, (size_t)1)) {
 			best = d;
 			nearest = candidates[i];
 		}
