@@ -87,6 +87,25 @@ static int add_field(struct deb822 *out, struct slice line, struct place at, str
 	return 0;
 }
 
+/*
+ * A value without outer blanks, and without comment lines before its first line, so that a "#" at
+ * its very beginning is always text of its own.
+ */
+static struct slice trim_value(struct slice value)
+{
+	struct slice line;
+
+	for (;;) {
+		struct slice rest = value;
+
+		if (!cut_line(&rest, &line) || slice_trim(line).len)
+			return slice_trim(value);
+		value = rest;
+		while (value.len && value.data[0] == '#')
+			ignore_result(cut_line(&value, &line));
+	}
+}
+
 /* The last field, complete now: check its size and cut its outer blanks. */
 static int end_field(struct deb822 *out, struct place at, struct error *err)
 {
@@ -100,7 +119,7 @@ static int end_field(struct deb822 *out, struct place at, struct error *err)
 				 at.line, field->value.len, VALUE_LIMIT);
 	if (field->value.len && memchr(field->value.data, 0, field->value.len))
 		return bad_line(at, field->name, "a NUL byte in the value of a field", err);
-	field->value = slice_trim(field->value);
+	field->value = trim_value(field->value);
 	return 0;
 }
 
@@ -150,11 +169,11 @@ struct slice deb822_get(const struct deb822 *stanza, const char *field)
 
 bool deb822_line(struct slice *value, struct slice *out)
 {
-	struct slice line;
+	struct slice line, comment;
 
 	while (cut_line(value, &line)) {
-		if (line.len && line.data[0] == '#')
-			continue;
+		while (value->len && value->data[0] == '#')
+			ignore_result(cut_line(value, &comment));
 		*out = slice_trim(line);
 		if (out->len)
 			return true;

@@ -120,7 +120,7 @@ static void test_lines_may_end_in_carriage_return(void **state)
 static void test_comments_are_skipped(void **state)
 {
 	cleanup_deb822 struct deb822 stanza =
-		first(slice_str("# one\nA: 1\n# two: 2\nB:\n x\n# inside\n y\n"));
+		first(slice_str("# one\nA: 1\n# two: 2\nB:\n# before\n x\n# inside\n y\n# after\n"));
 	struct slice value = deb822_get(&stanza, "B"), line;
 
 	(void)state;
@@ -130,6 +130,17 @@ static void test_comments_are_skipped(void **state)
 	assert_true(deb822_line(&value, &line));
 	check_value(line, "y");
 	assert_false(deb822_line(&value, &line));
+}
+
+static void test_a_value_may_begin_with_a_hash(void **state)
+{
+	cleanup_deb822 struct deb822 stanza = first(slice_str("A: #1 tool\nB:\n #x\n"));
+	struct slice value = deb822_get(&stanza, "A"), line;
+
+	(void)state;
+	assert_true(deb822_line(&value, &line));
+	check_value(line, "#1 tool");
+	check_value(deb822_get(&stanza, "B"), "#x");
 }
 
 static void test_bad_lines_are_refused_with_their_number(void **state)
@@ -213,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_a_line_of_blanks_continues_the_value),
 		cmocka_unit_test(test_lines_may_end_in_carriage_return),
 		cmocka_unit_test(test_comments_are_skipped),
+		cmocka_unit_test(test_a_value_may_begin_with_a_hash),
 		cmocka_unit_test(test_bad_lines_are_refused_with_their_number),
 		cmocka_unit_test(test_a_nul_byte_is_refused),
 		cmocka_unit_test(test_limits_hold),
