@@ -1,0 +1,243 @@
+/*
+ * The alternatives that postinst scripts register, without update-alternatives: of each name the
+ * choice with the highest priority, the first registered of equals. Packages are walked in the
+ * order of configuration. Writes LINK, /etc/alternatives/NAME, those of the slaves whose file is
+ * there, and the record in /var/lib/dpkg/alternatives.
+ * Source: update-alternatives(1); the record's form as dpkg 1.21 writes it.
+ */
+#include "builder/finish/finish.h"
+#include "builder/finish/script_words.h"
+
+struct slave {
+	const char *link, *name, *path;
+};
+
+struct choice {
+	const char *path;
+	int64_t priority;
+	VEC(struct slave) slaves;
+};
+
+struct alternative {
+	const char *name, *link;
+	VEC(struct choice) choices;
+};
+
+struct alternatives {
+	struct arena arena;
+	VEC(struct alternative *) items;
+};
+
+static void alternatives_release(struct alternatives *a)
+{
+	for (size_t i = 0; i < a->items.len; i++) {
+		for (size_t k = 0; k < a->items.items[i]->choices.len; k++)
+			vec_release(&a->items.items[i]->choices.items[k].slaves);
+		vec_release(&a->items.items[i]->choices);
+	}
+	vec_release(&a->items);
+	arena_release(&a->arena);
+}
+
+static struct alternative *find(struct alternatives *a, const char *name, const char *link)
+{
+	struct alternative *alternative;
+
+	for (size_t i = 0; i < a->items.len; i++) {
+		if (str_equal(a->items.items[i]->name, name))
+			return a->items.items[i];
+	}
+	alternative = arena_alloc(&a->arena, sizeof(*alternative));
+	alternative->name = name;
+	alternative->link = link;
+	vec_push(&a->items, alternative);
+	return alternative;
+}
+
+/* Names become files below /etc/alternatives, links and paths are absolute. */
+static bool is_plain_name(const char *name)
+{
+	return *name && !strchr(name, '/') && !str_equal(name, ".") && !str_equal(name, "..") &&
+	       !strpbrk(name, "\n$`");
+}
+
+static bool is_path(const char *path)
+{
+	return path[0] == '/' && !strstr(path, "/../") && !str_ends(path, "/..") &&
+	       !strpbrk(path, "\n$`") && path[1];
+}
+
+/* "-5", "120" */
+static bool read_priority(const char *text, int64_t *out)
+{
+	bool minus = *text == '-';
+	uint64_t value;
+
+	if (!slice_u64(slice_str(text + minus), &value) || value > INT32_MAX)
+		return false;
+	*out = minus ? -(int64_t)value : (int64_t)value;
+	return true;
+}
+
+/* update-alternatives [options] --install LINK NAME PATH PRIORITY [--slave LINK NAME PATH]… */
+static void take_command(struct alternatives *a, const struct script_command *c)
+{
+	struct alternative *alternative;
+	struct choice choice = { 0 };
+	size_t i = 1;
+
+	while (i < c->count && !str_equal(c->words[i], "--install"))
+		i++;
+	if (i + 4 >= c->count || !is_path(c->words[i + 1]) || !is_plain_name(c->words[i + 2]) ||
+	    !is_path(c->words[i + 3]) || !read_priority(c->words[i + 4], &choice.priority))
+		return;
+	choice.path = c->words[i + 3];
+	alternative = find(a, c->words[i + 2], c->words[i + 1]);
+	for (i += 5; i + 3 < c->count; i++) {
+		struct slave s;
+
+		if (!str_equal(c->words[i], "--slave"))
+			continue;
+		s = (struct slave){ c->words[i + 1], c->words[i + 2], c->words[i + 3] };
+		if (is_path(s.link) && is_plain_name(s.name) && is_path(s.path))
+			vec_push(&choice.slaves, s);
+		i += 3;
+	}
+	vec_push(&alternative->choices, choice);
+}
+
+static void take_scripts(struct alternatives *a, const struct component *c)
+{
+	for (size_t i = 0; i < c->scripts.len; i++) {
+		const struct component_script *script = &c->scripts.items[i];
+		struct script_commands commands = { 0 };
+
+		if (!str_equal(script->name, "postinst"))
+			continue;
+		script_words(slice_of(script->text, script->len), &a->arena, &commands);
+		for (size_t k = 0; k < commands.len; k++) {
+			const char *word = commands.items[k].words[0];
+
+			if (commands.items[k].active && (str_equal(word, "update-alternatives") ||
+							 str_ends(word, "/update-alternatives")))
+				take_command(a, &commands.items[k]);
+		}
+		vec_release(&commands);
+	}
+}
+
+static bool is_there(struct finish *f, const char *path)
+{
+	return rootfs_resolve(f->rootfs, path) != NULL;
+}
+
+static void write_link(struct finish *f, const char *link, const char *name, const char *path)
+{
+	cleanup_free char *entry = xasprintf("etc/alternatives/%s", name),
+			  *target = xasprintf("/etc/alternatives/%s", name);
+
+	finish_link(f, entry, path);
+	finish_link(f, link + 1, target);
+}
+
+static int compare_slaves(const void *a, const void *b)
+{
+	return strcmp(((const struct slave *)a)->name, ((const struct slave *)b)->name);
+}
+
+static int compare_choices(const void *a, const void *b)
+{
+	return strcmp(((const struct choice *)a)->path, ((const struct choice *)b)->path);
+}
+
+/* All slave names of all choices, sorted, each once. */
+static void slave_names(const struct alternative *a, struct strbuf *header, struct map *out)
+{
+	VEC(struct slave) all = { 0 };
+
+	for (size_t i = 0; i < a->choices.len; i++) {
+		for (size_t k = 0; k < a->choices.items[i].slaves.len; k++)
+			vec_push(&all, a->choices.items[i].slaves.items[k]);
+	}
+	vec_sort(&all, compare_slaves);
+	for (size_t i = 0; i < all.len; i++) {
+		if (map_has(out, all.items[i].name))
+			continue;
+		map_put(out, all.items[i].name, (void *)(uintptr_t)all.items[i].link);
+		strbuf_addf(header, "%s\n%s\n", all.items[i].name, all.items[i].link);
+	}
+	vec_release(&all);
+}
+
+static void write_record(struct finish *f, struct alternative *a)
+{
+	cleanup_strbuf struct strbuf b = { 0 };
+	cleanup_map struct map names = { 0 };
+	cleanup_free char *path = xasprintf("var/lib/dpkg/alternatives/%s", a->name);
+	const struct map_entry *sorted;
+
+	strbuf_addf(&b, "auto\n%s\n", a->link);
+	slave_names(a, &b, &names);
+	strbuf_addc(&b, '\n');
+	sorted = map_sorted(&names);
+	vec_sort(&a->choices, compare_choices);
+	for (size_t i = 0; i < a->choices.len; i++) {
+		const struct choice *c = &a->choices.items[i];
+
+		strbuf_addf(&b, "%s\n%" PRId64 "\n", c->path, c->priority);
+		for (size_t k = 0; k < names.len; k++) {
+			const char *slave_path = "";
+
+			for (size_t s = 0; s < c->slaves.len; s++) {
+				if (str_equal(c->slaves.items[s].name, sorted[k].key))
+					slave_path = c->slaves.items[s].path;
+			}
+			strbuf_addf(&b, "%s\n", slave_path);
+		}
+	}
+	strbuf_addc(&b, '\n');
+	finish_text(f, path, 0644, strbuf_slice(&b));
+}
+
+static void write_alternative(struct finish *f, struct alternative *a)
+{
+	const struct choice *best = NULL;
+	size_t there = 0;
+
+	/* choices whose file was left out are none */
+	for (size_t i = 0; i < a->choices.len; i++) {
+		if (is_there(f, a->choices.items[i].path))
+			a->choices.items[there++] = a->choices.items[i];
+		else
+			vec_release(&a->choices.items[i].slaves);
+	}
+	a->choices.len = there;
+	for (size_t i = 0; i < there; i++) {
+		if (!best || a->choices.items[i].priority > best->priority)
+			best = &a->choices.items[i];
+	}
+	if (!best)
+		return;
+	write_link(f, a->link, a->name, best->path);
+	for (size_t i = 0; i < best->slaves.len; i++) {
+		const struct slave *s = &best->slaves.items[i];
+
+		if (is_there(f, s->path))
+			write_link(f, s->link, s->name, s->path);
+	}
+	write_record(f, a);
+}
+
+int finish_alternatives(struct finish *f, struct error *err)
+{
+	struct alternatives a = { 0 };
+
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		if (f->rootfs->parts.items[i].component->kind == COMPONENT_DEB)
+			take_scripts(&a, f->rootfs->parts.items[i].component);
+	}
+	for (size_t i = 0; i < a.items.len; i++)
+		write_alternative(f, a.items.items[i]);
+	alternatives_release(&a);
+	return finish_flush(f, err);
+}

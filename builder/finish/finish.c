@@ -1,0 +1,106 @@
+#include "builder/finish/finish.h"
+
+#include "builder/plan.h"
+
+const char *finish_triplet(const struct platform *platform)
+{
+	return str_equal(platform->architecture, "arm64") ? "aarch64-linux-gnu" :
+							     "x86_64-linux-gnu";
+}
+
+const char *finish_cuda_target(const struct platform *platform)
+{
+	return str_equal(platform->architecture, "arm64") ? "sbsa-linux" : "x86_64-linux";
+}
+
+/* A path counts as taken when it is there under its own name or under what its links lead to. */
+static bool is_taken(struct finish *f, const char *path)
+{
+	struct error ignored = { 0 };
+	const char *placed = rootfs_place(f->rootfs, path, &ignored);
+
+	return placed && rootfs_lookup(f->rootfs, placed) != NULL;
+}
+
+struct component_entry *finish_file(struct finish *f, const char *path, uint32_t mode,
+				    struct slice text)
+{
+	return is_taken(f, path) ? NULL : component_add_text(f->metadata, path, mode, text);
+}
+
+void finish_text(struct finish *f, const char *path, uint32_t mode, struct slice text)
+{
+	finish_file(f, path, mode, text);
+}
+
+void finish_link(struct finish *f, const char *path, const char *target)
+{
+	if (!is_taken(f, path))
+		component_add_symlink(f->metadata, path, target);
+}
+
+void finish_dir(struct finish *f, const char *path, uint32_t mode, uint64_t uid, uint64_t gid)
+{
+	struct component_entry *e;
+
+	if (is_taken(f, path))
+		return;
+	e = component_add_dir(f->metadata, path, mode);
+	e->tar.uid = uid;
+	e->tar.gid = gid;
+}
+
+int finish_flush(struct finish *f, struct error *err)
+{
+	if (rootfs_add_new(f->rootfs, f->cuda, err) < 0)
+		return -1;
+	return rootfs_add_new(f->rootfs, f->metadata, err);
+}
+
+struct component *finish_filesystem(const struct platform *platform, bool merged)
+{
+	static const char *const links[] = { "bin", "sbin", "lib", "lib64" };
+	static const char *const dirs[] = { "dev", "etc", "home", "proc", "root", "run", "sys",
+					    "tmp", "usr", "usr/bin", "var", "var/tmp" };
+	struct component *c = component_new(COMPONENT_FINISH, PLAN_FILESYSTEM, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(links) && merged; i++) {
+		cleanup_free char *target = xasprintf("usr/%s", links[i]);
+
+		if (str_equal(links[i], "lib64") && !str_equal(platform->architecture, "amd64"))
+			continue;
+		component_add_dir(c, target, 0755);
+		component_add_symlink(c, links[i], target);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		struct tar_entry tar;
+
+		rootfs_default_dir(dirs[i], &tar);
+		if (!(merged && str_equal(dirs[i], "usr/bin")))
+			component_add(c, &tar);
+	}
+	return c;
+}
+
+int finish_run(struct finish *f, struct error *err)
+{
+	static const struct {
+		const char *what;
+		int (*run)(struct finish *f, struct error *err);
+	} actions[] = {
+		{ "system files", finish_system_files },
+		{ "accounts", finish_accounts },
+		{ "certificates", finish_certificates },
+		{ "alternatives", finish_alternatives },
+		{ "CUDA links", finish_cuda },
+		{ "loader cache", finish_loader },
+		{ "package database", finish_dpkg },
+		{ "report on scripts", finish_scripts },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+		if (actions[i].run(f, err) < 0 || finish_flush(f, err) < 0)
+			return error_wrap(err, "%s", actions[i].what);
+	}
+	return 0;
+}

@@ -1,0 +1,61 @@
+/*
+ * What maintainer scripts would have done, one action per file. No script runs: each action looks
+ * at the assembled tree and adds what it lacks, from the packages' own templates where they have
+ * them. An action adds nothing where a package or the manifest already put something.
+ */
+#ifndef BUILDER_FINISH_FINISH_H
+#define BUILDER_FINISH_FINISH_H
+
+#include "builder/build.h"
+#include "builder/rootfs.h"
+#include "manifests/lockfile.h"
+#include "manifests/stack.h"
+#include "oci/descriptor.h"
+
+struct finish {
+	struct rootfs *rootfs;
+	const struct stack *stack;
+	const struct stack_stage *stage;
+	const struct lock_stack *solved;
+	struct platform platform;
+	struct component *metadata; /* attached to rootfs; owned by it */
+	struct component *cuda;     /* the same */
+	bool final;                 /* of the image; false: of a build stage */
+	struct arena *arena;        /* of the report's texts */
+	struct {
+		struct build_action *items;
+		size_t len, cap;
+	} actions;
+};
+
+/* All actions in their order. ERROR_USAGE for what the manifest asks that cannot be. */
+int finish_run(struct finish *f, struct error *err) MUST_USE;
+
+/* The component that goes before all packages: merged /usr links (`merged`) and the skeleton. */
+struct component *finish_filesystem(const struct platform *platform, bool merged);
+
+/* Helpers of the actions: nothing is added where something is. Paths without a leading "/". */
+void finish_text(struct finish *f, const char *path, uint32_t mode, struct slice text);
+void finish_link(struct finish *f, const char *path, const char *target);
+void finish_dir(struct finish *f, const char *path, uint32_t mode, uint64_t uid, uint64_t gid);
+/* The entry, for those who set an owner; NULL when something is there. */
+struct component_entry *finish_file(struct finish *f, const char *path, uint32_t mode,
+				    struct slice text);
+/* Place what was added since the last call. */
+int finish_flush(struct finish *f, struct error *err) MUST_USE;
+/* The multiarch triplet of the platform: "x86_64-linux-gnu". */
+const char *finish_triplet(const struct platform *platform);
+/* "x86_64-linux" or "sbsa-linux": NVIDIA's name under targets/. */
+const char *finish_cuda_target(const struct platform *platform);
+
+/* The actions. */
+int finish_accounts(struct finish *f, struct error *err) MUST_USE;
+int finish_system_files(struct finish *f, struct error *err) MUST_USE;
+int finish_certificates(struct finish *f, struct error *err) MUST_USE;
+int finish_alternatives(struct finish *f, struct error *err) MUST_USE;
+int finish_cuda(struct finish *f, struct error *err) MUST_USE;
+int finish_loader(struct finish *f, struct error *err) MUST_USE;
+int finish_dpkg(struct finish *f, struct error *err) MUST_USE;
+int finish_scripts(struct finish *f, struct error *err) MUST_USE;
+
+#endif

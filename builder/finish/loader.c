@@ -1,0 +1,346 @@
+/*
+ * The loader's configuration and cache, and the soname links, as ldconfig would leave them: from
+ * /etc/ld.so.conf, its drop-ins, and the default directories. CUDA libraries get a drop-in; a
+ * compat or stubs directory never does.
+ * Source: ldconfig(8), glibc elf/ldconfig.c.
+ */
+#include <fnmatch.h>
+
+#include "builder/finish/finish.h"
+#include "formats/elf.h"
+#include "formats/ldcache.h"
+
+enum { ELF_HEAD_BYTES = 64 * 1024, ELF_DYNAMIC_BYTES_MAX = 256 * 1024 * 1024, CONF_DEPTH_MAX = 8 };
+
+/* A library under the name the cache will have it. */
+struct library {
+	const char *soname, *name;
+	const char *hwcaps;
+	bool is_link;
+};
+
+struct loader {
+	struct finish *f;
+	struct arena arena;
+	struct {
+		const char **items; /* as the configuration writes them, without the first "/" */
+		size_t len, cap;
+	} dirs;
+	struct map seen;            /* where directories really are */
+	struct {
+		struct ldcache_entry *items;
+		size_t len, cap;
+	} entries;
+	uint32_t flags;
+	uint16_t machine;
+};
+
+static void loader_release(struct loader *l)
+{
+	vec_release(&l->dirs);
+	vec_release(&l->entries);
+	map_release(&l->seen);
+	arena_release(&l->arena);
+}
+
+static void add_dir(struct loader *l, struct slice text)
+{
+	const struct rootfs_node *n;
+	char *dir;
+
+	while (text.len > 1 && text.data[text.len - 1] == '/')
+		text.len--;
+	if (!text.len || text.data[0] != '/')
+		return;
+	dir = arena_slice(&l->arena, slice_of(text.data + 1, text.len - 1));
+	n = rootfs_resolve(l->f->rootfs, dir);
+	if (!n || n->tar.type != TAR_DIR || map_has(&l->seen, n->tar.path))
+		return;
+	map_put(&l->seen, n->tar.path, l);
+	vec_push(&l->dirs, dir);
+}
+
+static int read_conf(struct loader *l, const char *path, unsigned depth, struct error *err);
+
+/* include PATTERN, in sorted order; the pattern's directory has no wild cards. */
+static int include(struct loader *l, const char *pattern, unsigned depth, struct error *err)
+{
+	const char *relative = *pattern == '/' ? pattern + 1 : pattern;
+	cleanup_free char *full = *pattern == '/' ? xstrdup(relative) :
+						    xasprintf("etc/%s", relative);
+	char *slash = strrchr(full, '/');
+	struct rootfs_nodes nodes = { 0 };
+	int rc = 0;
+
+	if (!slash)
+		return 0;
+	*slash = '\0';
+	rootfs_list(l->f->rootfs, full, &nodes);
+	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
+		const char *name = strrchr(nodes.items[i]->tar.path, '/') + 1;
+
+		if (fnmatch(slash + 1, name, FNM_PERIOD) == 0)
+			rc = read_conf(l, nodes.items[i]->tar.path, depth + 1, err);
+	}
+	vec_release(&nodes);
+	return rc;
+}
+
+static int read_conf(struct loader *l, const char *path, unsigned depth, struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	const struct rootfs_node *n = rootfs_file(l->f->rootfs, rootfs_resolve(l->f->rootfs, path));
+	struct slice rest, line;
+
+	if (depth > CONF_DEPTH_MAX)
+		return error_set(err, ERROR_FORMAT, "/%s: includes itself", path);
+	if (!n || n->tar.type != TAR_FILE)
+		return 0;
+	if (rootfs_read(l->f->rootfs, path, MIB, &text, err) < 0)
+		return -1;
+	rest = strbuf_slice(&text);
+	while (slice_cut(&rest, '\n', &line)) {
+		struct slice words = line, word;
+
+		if (!slice_cut(&words, '#', &word))
+			continue;
+		word = slice_trim(word);
+		if (slice_starts(word, "include ") || slice_starts(word, "include\t")) {
+			struct slice pattern = slice_trim(slice_of(word.data + 8, word.len - 8));
+
+			if (include(l, arena_slice(&l->arena, pattern), depth, err) < 0)
+				return -1;
+		} else if (!slice_starts(word, "hwcap ")) {
+			add_dir(l, word);
+		}
+	}
+	return 0;
+}
+
+static bool is_library_name(const char *name)
+{
+	return (str_starts(name, "lib") || str_starts(name, "ld-") || str_starts(name, "ld.so")) &&
+	       strstr(name, ".so") != NULL;
+}
+
+/*
+ * The soname of a shared object for our machine in *out (the file's own name when it has none);
+ * 0 when it is none of those, -1 when it could not be read.
+ */
+static int read_soname(struct loader *l, struct rootfs_node *n, const char *name,
+		       const char **out, struct error *err)
+{
+	const struct component_entry *e = rootfs_entry(n);
+	cleanup_strbuf struct strbuf bytes = { 0 };
+	cleanup_stream struct stream *s = NULL;
+	cleanup_elf struct elf elf = { 0 };
+	struct error ignored = { 0 };
+	uint64_t want = MIN(n->tar.size, (uint64_t)ELF_HEAD_BYTES), end;
+
+	if (n->tar.size < 64)
+		return 0;
+	s = content_open(&e->content, n->tar.size, err);
+	if (!s)
+		return -1;
+	for (unsigned pass = 0; pass < 2; pass++) {
+		size_t more = (size_t)(want - bytes.len);
+		cleanup_free uint8_t *buf = xmalloc(more);
+
+		if (stream_read_exact(s, buf, more, err) < 0)
+			return -1;
+		strbuf_add(&bytes, buf, more);
+		if (!elf_is(strbuf_slice(&bytes)))
+			return 0;
+		end = elf_dynamic_end(strbuf_slice(&bytes));
+		if (end <= want || end > n->tar.size || end > ELF_DYNAMIC_BYTES_MAX)
+			break;
+		want = end;
+	}
+	if (elf_read(strbuf_slice(&bytes), &elf, &ignored) < 0 || elf.type != ELF_TYPE_DYN ||
+	    elf.machine != l->machine || !elf.is64 || elf.big_endian)
+		return 0;
+	*out = elf.soname.data ? arena_slice(&l->arena, elf.soname) :
+				 arena_strdup(&l->arena, name);
+	return !strchr(*out, '/') && **out;
+}
+
+struct libraries {
+	struct library *items;
+	size_t len, cap;
+};
+
+/* Of two files with one soname: a file before a link, then the newer name. */
+static void keep(struct libraries *libraries, const struct library *new)
+{
+	for (size_t i = 0; i < libraries->len; i++) {
+		struct library *old = &libraries->items[i];
+
+		if (!str_equal(old->soname, new->soname))
+			continue;
+		if ((!new->is_link && old->is_link) ||
+		    (new->is_link == old->is_link && ldcache_compare(old->name, new->name) < 0))
+			*old = *new;
+		return;
+	}
+	vec_push(libraries, *new);
+}
+
+static int look_at(struct loader *l, struct rootfs_node *n, struct libraries *out,
+		   struct error *err)
+{
+	const char *name = strrchr(n->tar.path, '/') + 1;
+	struct rootfs_node *file = rootfs_file(l->f->rootfs, rootfs_resolve(l->f->rootfs, n->tar.path));
+	struct library new = { .name = name, .is_link = n->tar.type == TAR_SYMLINK };
+	int known;
+
+	if (!is_library_name(name) || !file || file->tar.type != TAR_FILE || !file->owner)
+		return 0;
+	known = read_soname(l, file, name, &new.soname, err);
+	if (known <= 0)
+		return known;
+	if (new.is_link && !str_equal(name, new.soname) &&
+	    !(str_ends(name, ".so") && str_starts(new.soname, name)))
+		new.is_link = false;
+	if (new.is_link)
+		new.soname = name;
+	keep(out, &new);
+	return 0;
+}
+
+static int scan(struct loader *l, const char *dir, const char *hwcaps, struct error *err)
+{
+	const struct rootfs_node *at = rootfs_resolve(l->f->rootfs, dir);
+	struct libraries libraries = { 0 };
+	struct rootfs_nodes nodes = { 0 };
+	int rc = 0;
+
+	if (!at || at->tar.type != TAR_DIR)
+		return 0;
+	rootfs_list(l->f->rootfs, at->tar.path, &nodes);
+	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
+		if (nodes.items[i]->tar.type != TAR_DIR)
+			rc = look_at(l, nodes.items[i], &libraries, err);
+	}
+	for (size_t i = 0; i < libraries.len && rc == 0; i++) {
+		const struct library *b = &libraries.items[i];
+		struct ldcache_entry e = { .soname = b->soname, .flags = l->flags, .hwcaps = hwcaps };
+
+		e.path = arena_printf(&l->arena, "/%s/%s", dir, b->soname);
+		if (!b->is_link && !str_equal(b->name, b->soname)) {
+			cleanup_free char *path = xasprintf("%s/%s", at->tar.path, b->soname);
+
+			finish_link(l->f, path, b->name);
+		}
+		vec_push(&l->entries, e);
+	}
+	vec_release(&nodes);
+	vec_release(&libraries);
+	return rc;
+}
+
+static int scan_hwcaps(struct loader *l, const char *dir, struct error *err)
+{
+	cleanup_free char *base = xasprintf("%s/glibc-hwcaps", dir);
+	const struct rootfs_node *at = rootfs_resolve(l->f->rootfs, base);
+	struct rootfs_nodes nodes = { 0 };
+	int rc = 0;
+
+	if (!at || at->tar.type != TAR_DIR)
+		return 0;
+	rootfs_list(l->f->rootfs, at->tar.path, &nodes);
+	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
+		const char *name = strrchr(nodes.items[i]->tar.path, '/') + 1;
+
+		if (nodes.items[i]->tar.type == TAR_DIR)
+			rc = scan(l, arena_printf(&l->arena, "%s/%s", base, name),
+				  arena_strdup(&l->arena, name), err);
+	}
+	vec_release(&nodes);
+	return rc;
+}
+
+/* Folders of the image that hold CUDA libraries and that no default covers. */
+static void cuda_dirs(struct finish *f, struct strbuf *out)
+{
+	struct rootfs_nodes all = { 0 };
+	cleanup_map struct map dirs = { 0 };
+	const struct map_entry *sorted;
+
+	rootfs_sorted(f->rootfs, &all);
+	for (size_t i = 0; i < all.len; i++) {
+		const struct rootfs_node *n = all.items[i];
+		const char *path = n->tar.path, *slash = strrchr(path, '/');
+		cleanup_free char *dir = NULL;
+
+		if (!n->owner || n->tar.type == TAR_DIR || !slash || !is_library_name(slash + 1) ||
+		    !strstr(slash, ".so."))
+			continue;
+		dir = xstrndup(path, (size_t)(slash - path));
+		if (!str_ends(dir, "/lib") && !str_ends(dir, "/lib64"))
+			continue;
+		if ((str_starts(dir, "usr/local/cuda-") || strstr(dir, "-packages/nvidia/")) &&
+		    !strstr(dir, "/compat") && !strstr(dir, "/stubs"))
+			map_put(&dirs, dir, f);
+	}
+	vec_release(&all);
+	sorted = map_sorted(&dirs);
+	for (size_t i = 0; i < dirs.len; i++)
+		strbuf_addf(out, "/%s\n", sorted[i].key);
+}
+
+static int configure(struct finish *f, struct error *err)
+{
+	cleanup_strbuf struct strbuf cuda = { 0 };
+
+	finish_text(f, "etc/ld.so.conf", 0644, slice_str("include /etc/ld.so.conf.d/*.conf\n"));
+	finish_dir(f, "etc/ld.so.conf.d", 0755, 0, 0);
+	cuda_dirs(f, &cuda);
+	if (cuda.len)
+		finish_text(f, "etc/ld.so.conf.d/gpuimg-cuda.conf", 0644, strbuf_slice(&cuda));
+	return finish_flush(f, err);
+}
+
+static int make_cache(struct loader *l, struct error *err)
+{
+	static const char *const defaults[] = { "/lib64", "/usr/lib64", "/lib", "/usr/lib" };
+	cleanup_strbuf struct strbuf cache = { 0 };
+
+	if (read_conf(l, "etc/ld.so.conf", 0, err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
+		add_dir(l, slice_str(defaults[i]));
+	for (size_t i = 0; i < l->dirs.len; i++) {
+		if (scan(l, l->dirs.items[i], "", err) < 0 ||
+		    scan_hwcaps(l, l->dirs.items[i], err) < 0)
+			return -1;
+	}
+	ldcache_write(l->entries.items, l->entries.len, &cache);
+	finish_text(l->f, "etc/ld.so.cache", 0644, strbuf_slice(&cache));
+	return 0;
+}
+
+/* True when the image has glibc's loader: only that reads a cache. */
+static bool has_glibc(struct finish *f)
+{
+	return rootfs_resolve(f->rootfs, "lib64/ld-linux-x86-64.so.2") ||
+	       rootfs_resolve(f->rootfs, "lib/ld-linux-aarch64.so.1");
+}
+
+int finish_loader(struct finish *f, struct error *err)
+{
+	struct loader l = { .f = f };
+	bool arm = str_equal(f->platform.architecture, "arm64");
+	int rc;
+
+	if (!has_glibc(f))
+		return 0;
+	l.flags = arm ? LDCACHE_AARCH64_LIB64 : LDCACHE_X86_64_LIB64;
+	l.machine = arm ? ELF_MACHINE_AARCH64 : ELF_MACHINE_X86_64;
+	rc = configure(f, err);
+	if (rc == 0)
+		rc = make_cache(&l, err);
+	if (rc == 0)
+		rc = finish_flush(f, err);
+	loader_release(&l);
+	return rc;
+}

@@ -1,0 +1,235 @@
+/*
+ * The report: what each maintainer script would have done at a first installation, and what
+ * became of it. Commands are matched with the actions of this folder; nothing is guessed: an
+ * unknown command, or one whose words are only known at run time, was not done.
+ */
+#include "builder/finish/finish.h"
+#include "builder/finish/script_words.h"
+
+/* Scripts that the actions reproduce as a whole. */
+static const struct {
+	const char *package, *script, *what;
+} reproduced[] = {
+	{ "adduser", "postinst", "nothing at a first installation" },
+	{ "apt", "postinst", "account _apt" },
+	{ "base-files", "postinst", "profile, motd, folders, links" },
+	{ "base-passwd", "postinst", "passwd and group from the masters" },
+	{ "base-passwd", "preinst", "passwd and group from the masters" },
+	{ "bash", "postinst", "/bin/sh is there; alternatives" },
+	{ "bash", "preinst", "/bin/sh is there" },
+	{ "ca-certificates", "postinst", "bundle and links of the certificates" },
+	{ "dash", "postinst", "/bin/sh" },
+	{ "debianutils", "postinst", "shells; alternative which" },
+	{ "dpkg", "postinst", "the database is written" },
+	{ "libc-bin", "postinst", "nsswitch.conf, ld.so.cache" },
+	{ "libc6", "postinst", "nothing at a first installation" },
+	{ "libc6", "preinst", "checks of the running kernel" },
+	{ "libpam-runtime", "postinst", "common-* of pam.d" },
+	{ "login", "postinst", "nothing at a first installation" },
+	{ "mount", "postinst", "nothing at a first installation" },
+	{ "netbase", "postinst", "nothing at a first installation" },
+	{ "openssh-client", "postinst", "group _ssh" },
+	{ "passwd", "postinst", "shadow and gshadow" },
+	{ "tzdata", "postinst", "localtime and timezone" },
+	{ "usrmerge", "postinst", "the root is merged" },
+	{ "usr-is-merged", "preinst", "the root is merged" },
+};
+
+/* Commands of the shell, and such that only look, print or compute. */
+static const char *const silent[] = {
+	":",    ".",     "[",      "[[",    "basename", "break", "cat",     "cd",     "cmp",
+	"command", "continue", "cut", "dirname", "echo", "eval", "exec",   "exit",   "export",
+	"false", "getent", "grep", "egrep", "fgrep",  "head",  "id",      "ls",     "local",
+	"printf", "read", "return", "readlink", "realpath", "sed", "set", "shift", "sort",
+	"source", "stat", "tail", "test", "tr",     "trap",  "true",    "type",   "umask",
+	"uname", "unset", "wc",   "which", "dpkg",   "dpkg-query", "dpkg-architecture", "expr",
+	"md5sum", "sha256sum", "find", "mktemp", "sleep", "wait", "fi", "esac",
+};
+
+/* Effects that a container image does without. */
+static const char *const harmless[] = {
+	"deb-systemd-helper", "deb-systemd-invoke", "invoke-rc.d", "update-rc.d", "systemctl",
+	"systemd-tmpfiles", "service", "db_get", "db_input", "db_go", "db_set", "db_stop",
+	"db_version", "db_fset", "db_metaget", "db_purge", "db_reset", "db_capb", "db_subst",
+	"db_register", "db_unregister", "db_title", "db_settitle", "dpkg-maintscript-helper",
+	"dpkg-trigger", "py3compile", "py3clean", "pycompile", "update-menus", "update-desktop-database",
+	"update-mime-database", "update-mime", "fc-cache", "gtk-update-icon-cache", "mandb",
+	"glib-compile-schemas", "gio-querymodules", "update-initramfs", "udevadm", "ucf", "ucfr",
+	"ucfq", "install-info", "update-info-dir", "update-icon-caches", "appstreamcli",
+	"touch", "sync", "kill", "pkill", "start-stop-daemon", "update-binfmts", "logger",
+	"depmod", "update-catalog", "update-xmlcatalog", "restorecon", "chcon", "apparmor_parser",
+	"runit-helper", "systemd-sysusers",
+};
+
+/* Effects that an action of ours has had. */
+static const char *const done[] = { "ldconfig", "update-ca-certificates", "add-shell",
+				    "update-shells", "update-passwd", "pam-auth-update",
+				    "shadowconfig" };
+
+static bool listed(const char *const *list, size_t count, const char *word)
+{
+	const char *base = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
+
+	for (size_t i = 0; i < count; i++) {
+		if (str_equal(list[i], base))
+			return true;
+	}
+	return false;
+}
+
+static bool is_acknowledged(const struct finish *f, const struct digest *digest)
+{
+	char text[DIGEST_TEXT_MAX];
+
+	digest_text(digest, text);
+	for (size_t i = 0; i < f->stack->acknowledged_scripts.count; i++) {
+		if (str_equal(f->stack->acknowledged_scripts.items[i], text))
+			return true;
+	}
+	return false;
+}
+
+struct report {
+	struct finish *f;
+	const struct component *c;
+	const struct component_script *script;
+	struct digest digest;
+	bool accepted;
+};
+
+static void add(struct report *r, enum script_fate fate, size_t line, const char *text)
+{
+	struct build_action a = {
+		.fate = fate == SCRIPT_NOT_DONE && r->accepted ? SCRIPT_ACCEPTED : fate,
+		.package = arena_strdup(r->f->arena, r->c->name),
+		.script = arena_strdup(r->f->arena, r->script->name),
+		.text = arena_strdup(r->f->arena, text),
+		.line = line,
+		.digest = r->digest,
+	};
+
+	vec_push(&r->f->actions, a);
+}
+
+static char *command_text(const struct script_command *c)
+{
+	cleanup_strbuf struct strbuf b = { 0 };
+
+	for (size_t i = 0; i < c->count && b.len < 200; i++) {
+		strbuf_adds(&b, i ? " " : "");
+		for (const char *p = c->words[i]; *p && b.len < 200; p++)
+			strbuf_addc(&b, (unsigned char)*p < ' ' ? ' ' : *p);
+	}
+	return strbuf_steal(&b);
+}
+
+static const char *after(const struct script_command *c, const char *option)
+{
+	for (size_t i = 1; i + 1 < c->count; i++) {
+		if (str_equal(c->words[i], option))
+			return c->words[i + 1];
+	}
+	return NULL;
+}
+
+/* update-alternatives: done when its link is there. */
+static void judge_alternative(struct report *r, const struct script_command *c, const char *text)
+{
+	const char *link = after(c, "--install");
+
+	if (after(c, "--remove") || after(c, "--remove-all"))
+		return;
+	if (link && !c->dynamic && rootfs_lookup(r->f->rootfs, link + (*link == '/')))
+		add(r, SCRIPT_DONE, c->line, text);
+	else if (link && !c->dynamic)
+		add(r, SCRIPT_HARMLESS, c->line, text); /* its choice was left out */
+	else
+		add(r, SCRIPT_NOT_DONE, c->line, text);
+}
+
+static bool is_there(struct report *r, const char *path)
+{
+	return *path == '/' && rootfs_resolve(r->f->rootfs, path) != NULL;
+}
+
+/* mkdir, ln, install -d, rm: done when the end of it is what the image has. */
+static bool has_come_true(struct report *r, const struct script_command *c)
+{
+	const char *last = c->words[c->count - 1];
+
+	if (c->dynamic || c->count < 2)
+		return false;
+	if (str_equal(c->words[0], "mkdir") || str_equal(c->words[0], "ln"))
+		return is_there(r, last);
+	if (str_equal(c->words[0], "rm") || str_equal(c->words[0], "rmdir"))
+		return *last == '/' && !is_there(r, last);
+	return false;
+}
+
+static void judge(struct report *r, const struct script_command *c)
+{
+	const char *word = c->words[0];
+	cleanup_free char *text = command_text(c);
+
+	if (!c->active || listed(silent, ARRAY_LEN(silent), word) || (c->condition && c->count < 2))
+		return;
+	if (str_ends(word, "update-alternatives"))
+		judge_alternative(r, c, text);
+	else if (listed(done, ARRAY_LEN(done), word) || has_come_true(r, c))
+		add(r, SCRIPT_DONE, c->line, text);
+	else if (listed(harmless, ARRAY_LEN(harmless), word))
+		add(r, SCRIPT_HARMLESS, c->line, text);
+	else if (!c->condition)
+		add(r, SCRIPT_NOT_DONE, c->line, text);
+}
+
+static const char *whole(const struct report *r)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reproduced); i++) {
+		if (str_equal(reproduced[i].package, r->c->name) &&
+		    str_equal(reproduced[i].script, r->script->name))
+			return reproduced[i].what;
+	}
+	return NULL;
+}
+
+static void report_script(struct report *r)
+{
+	struct slice text = slice_of(r->script->text, r->script->len);
+	struct script_commands commands = { 0 };
+	struct arena arena = { 0 };
+
+	r->digest = digest_of(text);
+	r->accepted = is_acknowledged(r->f, &r->digest);
+	if (whole(r)) {
+		add(r, SCRIPT_DONE, 0, whole(r));
+		return;
+	}
+	if (!slice_starts(text, "#!") ||
+	    !memmem(text.data, MIN(text.len, (size_t)64), "sh", 2)) {
+		add(r, SCRIPT_NOT_DONE, 1, "a script in another language than sh");
+		return;
+	}
+	script_words(text, &arena, &commands);
+	for (size_t i = 0; i < commands.len; i++)
+		judge(r, &commands.items[i]);
+	vec_release(&commands);
+	arena_release(&arena);
+}
+
+int finish_scripts(struct finish *f, struct error *err)
+{
+	(void)err;
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		const struct component *c = f->rootfs->parts.items[i].component;
+
+		for (size_t k = 0; c->kind == COMPONENT_DEB && k < c->scripts.len; k++) {
+			struct report r = { .f = f, .c = c, .script = &c->scripts.items[k] };
+
+			if (str_equal(r.script->name, "postinst") ||
+			    str_equal(r.script->name, "preinst"))
+				report_script(&r);
+		}
+	}
+	return 0;
+}
