@@ -235,7 +235,7 @@ static void take_sysusers_line(struct accounts *a, struct slice line)
 		   *gecos = word(a, &line), *home = word(a, &line), *shell = word(a, &line);
 	const char *colon = strchr(id, ':');
 	cleanup_free char *first = xstrndup(id, colon ? (size_t)(colon - id) : strlen(id));
-	uint64_t uid = 0, gid;
+	uint64_t uid = 0, gid = 0;
 
 	if (!*name || strpbrk(name, ":\n/%") || strpbrk(gecos, ":\n") || strpbrk(home, ":\n") ||
 	    strpbrk(shell, ":\n"))

@@ -166,12 +166,24 @@ static bool has_come_true(struct report *r, const struct script_command *c)
 	return false;
 }
 
+/* sed -i, find -delete: commands that usually only look. */
+static bool changes_files(const struct script_command *c)
+{
+	for (size_t i = 1; i < c->count; i++) {
+		if (str_starts(c->words[i], "-i") || str_equal(c->words[i], "-delete") ||
+		    str_equal(c->words[i], "-exec") || str_equal(c->words[i], "--in-place"))
+			return str_equal(c->words[0], "sed") || str_equal(c->words[0], "find");
+	}
+	return false;
+}
+
 static void judge(struct report *r, const struct script_command *c)
 {
 	const char *word = c->words[0];
 	cleanup_free char *text = command_text(c);
 
-	if (!c->active || listed(silent, ARRAY_LEN(silent), word) || (c->condition && c->count < 2))
+	if (!c->active || (c->condition && c->count < 2) ||
+	    (listed(silent, ARRAY_LEN(silent), word) && !changes_files(c)))
 		return;
 	if (str_ends(word, "update-alternatives"))
 		judge_alternative(r, c, text);

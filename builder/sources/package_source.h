@@ -69,8 +69,4 @@ struct wheel_placing {
 };
 struct component *wheel_open(struct store *store, const struct lock_input *input,
 			     const struct wheel_placing *placing, struct error *err) MUST_USE;
-/* A locked folder: its files are checked against the lock while read. */
-struct component *dir_open(const struct stack_source *source, const struct lock_input *input,
-			   const char *directory, const char *to, struct error *err) MUST_USE;
-
 #endif

@@ -1,0 +1,165 @@
+#include "builder/fetch.h"
+
+#include <pthread.h>
+
+#include "base/map.h"
+#include "base/pool.h"
+#include "base/vec.h"
+
+enum { WORKERS = 4, TRIES = 4 };
+
+struct fetch {
+	const struct fetch_request *request;
+	pthread_mutex_t lock; /* guards all below */
+	struct {
+		const struct lock_input **items; /* distinct files */
+		size_t len, cap;
+	} inputs;
+	size_t next;
+	struct fetch_result result;
+	size_t done;
+	uint64_t done_bytes;
+	bool stopped;
+	struct error error; /* the first */
+};
+
+struct worker {
+	struct pool_job job;
+	struct fetch *fetch;
+};
+
+static void collect(struct fetch *f)
+{
+	const struct lockfile *lock = f->request->lock;
+	cleanup_map struct map seen = { 0 };
+
+	for (size_t p = 0; p < lock->platforms.len; p++) {
+		for (size_t i = 0; i < lock->platforms.items[p].inputs.len; i++) {
+			const struct lock_input *in = &lock->platforms.items[p].inputs.items[i];
+			char hex[DIGEST_HEX_MAX];
+
+			if (in->kind == LOCK_TREE || map_put(&seen, digest_hex(&in->digest, hex), f))
+				continue;
+			vec_push(&f->inputs, in);
+			f->result.inputs++;
+			f->result.bytes += in->size;
+		}
+	}
+}
+
+/* The next input to bring, or NULL when there is none or another worker met an error. */
+static const struct lock_input *take(struct fetch *f)
+{
+	const struct lock_input *in = NULL;
+
+	pthread_mutex_lock(&f->lock);
+	if (!f->stopped && f->next < f->inputs.len)
+		in = f->inputs.items[f->next++];
+	pthread_mutex_unlock(&f->lock);
+	return in;
+}
+
+static void report(struct fetch *f, const struct lock_input *in, bool present)
+{
+	pthread_mutex_lock(&f->lock);
+	f->done++;
+	f->done_bytes += in->size;
+	if (!present) {
+		f->result.fetched++;
+		f->result.fetched_bytes += in->size;
+	}
+	if (f->request->report)
+		f->request->report(f->request->report_user,
+				   &(struct fetch_event){ .input = in,
+							  .done = f->done,
+							  .total = f->inputs.len,
+							  .done_bytes = f->done_bytes,
+							  .total_bytes = f->result.bytes,
+							  .present = present });
+	pthread_mutex_unlock(&f->lock);
+}
+
+static int bring(struct fetch *f, struct http_client *client, const struct lock_input *in,
+		 struct error *err)
+{
+	cleanup_store_put struct store_pending pending = { 0 };
+	cleanup_free char *shown = http_url_display(in->url);
+	struct digest digest;
+	uint64_t size;
+
+	if (store_put_open(f->request->store, &pending, err) < 0 ||
+	    http_download(client, in->url, NULL, TRIES, pending.sink, err) < 0)
+		return error_wrap(err, "%s %s", in->name, in->version);
+	if (store_put_commit(&pending, &in->digest, in->size, &digest, &size, err) < 0)
+		return error_wrap(err, "%s %s: what %s sent is not what was locked", in->name,
+				  in->version, shown);
+	return 0;
+}
+
+static void work(struct pool_job *job)
+{
+	struct fetch *f = ((struct worker *)job)->fetch;
+	cleanup_http struct http_client *client = NULL;
+	const struct lock_input *in;
+
+	while ((in = take(f)) != NULL) {
+		struct error err = { 0 };
+		bool present = store_has(f->request->store, &in->digest, in->size);
+
+		if (!present && !client)
+			client = http_client_new(f->request->http);
+		if (!present && bring(f, client, in, &err) < 0) {
+			pthread_mutex_lock(&f->lock);
+			if (!f->stopped)
+				f->error = err;
+			f->stopped = true;
+			pthread_mutex_unlock(&f->lock);
+			return;
+		}
+		report(f, in, present);
+	}
+}
+
+static void run_workers(struct fetch *f)
+{
+	unsigned count = f->request->workers ? f->request->workers : WORKERS;
+	cleanup_free struct worker *workers = xcalloc(count, sizeof(*workers));
+	cleanup_pool struct pool *pool = pool_new(count);
+
+	for (unsigned i = 0; i < count; i++) {
+		workers[i] = (struct worker){ .job.run = work, .fetch = f };
+		pool_submit(pool, &workers[i].job);
+	}
+	for (unsigned i = 0; i < count; i++)
+		pool_wait(pool, &workers[i].job);
+}
+
+int fetch_lock(const struct fetch_request *request, struct fetch_result *out, struct error *err)
+{
+	struct fetch f = { .request = request };
+
+	pthread_mutex_init(&f.lock, NULL);
+	collect(&f);
+	run_workers(&f);
+	pthread_mutex_destroy(&f.lock);
+	vec_release(&f.inputs);
+	*out = f.result;
+	if (f.stopped) {
+		*err = f.error;
+		return -1;
+	}
+	return 0;
+}
+
+const struct lock_input *fetch_missing(const struct lockfile *lock, struct store *store)
+{
+	for (size_t p = 0; p < lock->platforms.len; p++) {
+		for (size_t i = 0; i < lock->platforms.items[p].inputs.len; i++) {
+			const struct lock_input *in = &lock->platforms.items[p].inputs.items[i];
+
+			if (in->kind != LOCK_TREE && !store_has(store, &in->digest, in->size))
+				return in;
+		}
+	}
+	return NULL;
+}

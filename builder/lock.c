@@ -1,0 +1,287 @@
+#include "builder/lock.h"
+
+#include "builder/layer.h"
+#include "builder/sources/package_source.h"
+#include "builder/toolkit.h"
+
+struct locking {
+	const struct lock_request *request;
+	const struct stack *stack;
+	struct lockfile *lock;
+	struct source_context context; /* of the platform at hand */
+	const char *cuda;              /* "13.0", or NULL */
+};
+
+struct requests {
+	struct source_request *items;
+	size_t len, cap;
+};
+
+static const struct stack_source *first_source(const struct stack *stack,
+					       enum stack_source_type type)
+{
+	for (size_t i = 0; i < stack->source_count; i++) {
+		if (stack->sources[i].type == type)
+			return &stack->sources[i];
+	}
+	return NULL;
+}
+
+static bool is_last(const struct locking *l, const struct stack_stage *stage)
+{
+	return stage == &l->stack->stages[l->stack->stage_count - 1];
+}
+
+static bool names_python_packages(const struct locking *l, const struct stack_stage *stage)
+{
+	for (size_t i = 0; i < stage->package_count; i++) {
+		const struct stack_source *s = stack_source(l->stack, stage->packages[i].source);
+
+		if (s && s->type == SOURCE_WHEELS)
+			return true;
+	}
+	return false;
+}
+
+/* Where the CUDA libraries of a stage go: /usr/local/cuda-X.Y, or beside the Python packages. */
+static bool is_toolkit(const struct locking *l, const struct stack_stage *stage)
+{
+	if (stage->profile == PROFILE_DEVEL || l->stack->stack.libraries == LIBRARIES_SYSTEM)
+		return true;
+	return l->stack->stack.libraries == LIBRARIES_AUTO && !l->stack->stack.framework.count &&
+	       !names_python_packages(l, stage);
+}
+
+/* What the user names of a source, and for wheels what the stack section wants beside it. */
+static const struct stack_package *join(struct arena *arena, const struct stack_packages *named,
+					const struct toolkit_packages *more, size_t *out_count)
+{
+	size_t first = named ? named->count : 0;
+	struct stack_package *all = arena_array(arena, first + more->len + 1, sizeof(*all));
+
+	for (size_t i = 0; i < first; i++)
+		all[i] = named->items[i];
+	for (size_t i = 0; i < more->len; i++)
+		all[first + i] = more->items[i];
+	*out_count = first + more->len;
+	return all;
+}
+
+static void framework_packages(const struct locking *l, struct toolkit_packages *out)
+{
+	const struct stack_pairs *framework = &l->stack->stack.framework;
+
+	for (size_t i = 0; i < framework->count; i++) {
+		const char *version = framework->items[i].value;
+		struct stack_package p = { .place = l->stack->stack.place };
+
+		p.spec = arena_printf(&l->lock->arena, "%s%s%s", framework->items[i].key,
+				      *version && !strpbrk(version, "<>=!~") ? "==" : "", version);
+		vec_push(out, p);
+	}
+}
+
+/* What the stack section asks of a wheels source in this stage. */
+static int wanted_by_stack(struct locking *l, const struct stack_stage *stage,
+			   struct toolkit_packages *out, struct error *err)
+{
+	enum stack_profile shipped = l->stack->stages[l->stack->stage_count - 1].profile;
+	bool math = stage->profile == PROFILE_DEVEL && shipped != PROFILE_BASE;
+
+	if (is_last(l, stage) && l->stack->stack.framework.count) {
+		framework_packages(l, out);
+		return 0; /* it brings the CUDA it was built with */
+	}
+	if (!l->cuda)
+		return 0;
+	return toolkit_wheels(l->stack, l->cuda, stage->profile, math, &l->lock->arena, out, err);
+}
+
+static int resolve_wheels(struct locking *l, const struct stack_stage *stage, struct error *err)
+{
+	const struct stack_source *first = first_source(l->stack, SOURCE_WHEELS);
+	struct toolkit_packages more = { 0 }, none = { 0 };
+	struct requests requests = { 0 };
+	bool toolkit = is_toolkit(l, stage), placed = false;
+	int rc = wanted_by_stack(l, stage, &more, err);
+
+	if (rc == 0 && more.len && !first)
+		rc = stack_error(l->stack, l->stack->stack.place, err,
+				 "the stack section asks for %s, and no source has it; add a source of "
+				 "type wheels ({ id: pip, type: wheels, from: host })",
+				 more.items[0].spec);
+	if (rc == 0 && toolkit && more.len) {
+		struct source_request r = { .source = first, .stage = stage, .toolkit = true };
+
+		r.packages = join(&l->lock->arena, NULL, &more, &r.package_count);
+		vec_push(&requests, r);
+		placed = true;
+	}
+	for (size_t i = 0; i < stage->package_count && rc == 0; i++) {
+		const struct stack_packages *named = &stage->packages[i];
+		struct source_request r = { .stage = stage };
+		bool join_here;
+
+		r.source = stack_source(l->stack, named->source);
+		if (!r.source || r.source->type != SOURCE_WHEELS)
+			continue;
+		join_here = !placed && r.source == first;
+		r.packages = join(&l->lock->arena, named, join_here ? &more : &none,
+				  &r.package_count);
+		placed |= join_here;
+		vec_push(&requests, r);
+	}
+	if (rc == 0 && !placed && more.len) {
+		struct source_request r = { .source = first, .stage = stage };
+
+		r.packages = join(&l->lock->arena, NULL, &more, &r.package_count);
+		vec_push(&requests, r);
+	}
+	if (rc == 0 && requests.len)
+		rc = wheels_resolve(&l->context, requests.items, requests.len, err);
+	vec_release(&requests);
+	vec_release(&more);
+	return rc;
+}
+
+static int resolve_apt(struct locking *l, const struct stack_stage *stage, struct error *err)
+{
+	struct requests requests = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < stage->package_count; i++) {
+		const struct stack_packages *named = &stage->packages[i];
+		struct source_request r = { .stage = stage, .packages = named->items,
+					    .package_count = named->count };
+
+		r.source = stack_source(l->stack, named->source);
+		if (r.source && r.source->type == SOURCE_APT)
+			vec_push(&requests, r);
+	}
+	if (requests.len)
+		rc = apt_resolve(&l->context, requests.items, requests.len, false, err);
+	vec_release(&requests);
+	return rc;
+}
+
+static int resolve_others(struct locking *l, const struct stack_stage *stage, struct error *err)
+{
+	for (size_t i = 0; i < stage->package_count; i++) {
+		const struct stack_packages *named = &stage->packages[i];
+		struct source_request r = { .stage = stage, .packages = named->items,
+					    .package_count = named->count };
+
+		r.source = stack_source(l->stack, named->source);
+		if (!r.source)
+			return stack_error(l->stack, named->place, err,
+					   "packages: there is no source '%s'", named->source);
+		if (r.source->type == SOURCE_DIR && dir_resolve(&l->context, &r, err) < 0)
+			return -1;
+		if (r.source->type == SOURCE_RPM_MD || r.source->type == SOURCE_REDIST)
+			return stack_error(l->stack, r.source->place, err,
+					   "source '%s': type %s cannot be locked by this version",
+					   r.source->id, stack_source_type_name(r.source->type));
+	}
+	return 0;
+}
+
+static int lock_platform(struct locking *l, const char *platform, struct error *err)
+{
+	l->context.inputs = lockfile_platform(l->lock, platform);
+	if (platform_parse(platform, &l->lock->arena, &l->context.platform, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l->stack->stage_count; i++) {
+		const struct stack_stage *stage = &l->stack->stages[i];
+
+		if (resolve_apt(l, stage, err) < 0 || resolve_wheels(l, stage, err) < 0 ||
+		    resolve_others(l, stage, err) < 0)
+			return error_wrap(err, "stage %s (%s)", stage->name, platform);
+	}
+	return 0;
+}
+
+/* The exact version of the first input of that name in the image's stage, or "". */
+static const char *version_of(const struct locking *l, const char *name)
+{
+	const char *stage = l->stack->stages[l->stack->stage_count - 1].name;
+	const struct lock_platform *p = &l->lock->platforms.items[0];
+
+	for (size_t i = 0; i < p->inputs.len; i++) {
+		if (str_equal(p->inputs.items[i].stage, stage) &&
+		    str_equal(p->inputs.items[i].name, name))
+			return p->inputs.items[i].version;
+	}
+	return "";
+}
+
+static const char *first_version(const struct locking *l, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *version = version_of(l, names[i]);
+
+		if (*version)
+			return version;
+	}
+	return "";
+}
+
+/* "13.0.96" → "13.0" */
+static const char *two_numbers(const char *version, struct arena *arena)
+{
+	const char *dot = strchr(version, '.'), *second = dot ? strchr(dot + 1, '.') : NULL;
+
+	return second ? arena_slice(arena, slice_of(version, (size_t)(second - version))) : version;
+}
+
+static const char *locked_python(const struct locking *l)
+{
+	for (unsigned minor = 39; minor > 5; minor--) {
+		cleanup_free char *name = xasprintf("python3.%u-minimal", minor);
+
+		if (*version_of(l, name))
+			return arena_printf(&l->lock->arena, "3.%u", minor);
+	}
+	return l->stack->stack.python ? l->stack->stack.python : "";
+}
+
+static int fill_stack(struct locking *l, struct error *err)
+{
+	static const char *const cudart[] = { "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12" };
+	static const char *const cudnn[] = { "nvidia-cudnn-cu13", "nvidia-cudnn-cu12" };
+	static const char *const nccl[] = { "nvidia-nccl-cu13", "nvidia-nccl-cu12" };
+	struct arena *arena = &l->lock->arena;
+	struct lock_stack *s = &l->lock->stack;
+
+	s->driver = l->stack->stack.driver ? arena_strdup(arena, l->stack->stack.driver) : "";
+	s->cuda = l->cuda ? l->cuda :
+			    two_numbers(first_version(l, cudart, ARRAY_LEN(cudart)), arena);
+	s->cudnn = first_version(l, cudnn, ARRAY_LEN(cudnn));
+	s->nccl = first_version(l, nccl, ARRAY_LEN(nccl));
+	s->python = arena_strdup(arena, locked_python(l));
+	s->require_cuda = "";
+	if (*s->cuda && toolkit_require(l->stack, s->cuda, arena, &s->require_cuda, err) < 0)
+		return -1;
+	return 0;
+}
+
+int lock_stack(const struct lock_request *request, struct lockfile *out, struct error *err)
+{
+	struct locking l = { .request = request, .stack = request->stack, .lock = out };
+
+	out->manifest = request->stack->digest;
+	out->assembly = ASSEMBLY_VERSION;
+	l.context = (struct source_context){ .stack = request->stack, .store = request->store,
+					     .http = request->http, .out = request->out,
+					     .lock = out };
+	if (request->stack->base_image)
+		return stack_error(request->stack, (struct stack_place){ 0 }, err,
+				   "base.image: building on a base image is not possible yet; take the "
+				   "system from packages");
+	if (toolkit_choose(request->stack, &out->arena, &l.cuda, err) < 0)
+		return -1;
+	for (size_t i = 0; i < request->stack->platforms.count; i++) {
+		if (lock_platform(&l, request->stack->platforms.items[i], err) < 0)
+			return -1;
+	}
+	return fill_stack(&l, err);
+}

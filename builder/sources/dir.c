@@ -1,0 +1,399 @@
+#include "builder/sources/dir.h"
+
+#include <limits.h>
+
+#include "base/vec.h"
+
+enum { LISTING_BYTES_MAX = 256 * 1024 * 1024 };
+
+/* What is being appended, and how. */
+struct appending {
+	struct component *c;
+	const char *from, *to;
+	uint32_t mode; /* of files; 0: by the x bit */
+};
+
+static int digest_file(const char *path, uint64_t size, struct digest *out, struct error *err)
+{
+	cleanup_fd int fd = fs_open(AT_FDCWD, path, err);
+	cleanup_stream struct stream *s = NULL, *counted = NULL;
+	cleanup_digest struct digest_state state = { 0 };
+	uint64_t bytes = 0;
+
+	if (fd < 0)
+		return -1;
+	s = stream_fd(steal_fd(&fd), path);
+	digest_init(&state, DIGEST_SHA256);
+	counted = stream_digest(s, &state, &bytes);
+	if (stream_drain(counted, NULL, err) < 0)
+		return -1;
+	if (bytes != size)
+		return error_set(err, ERROR_INTEGRITY, "%s: changed while it was read", path);
+	*out = digest_finish(&state);
+	return 0;
+}
+
+static int add_link(struct appending *a, const char *path, const char *to, struct error *err)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return error_set_errno(err, errno, "read the link %s", path);
+	target[n] = '\0';
+	component_add_symlink(a->c, to, target);
+	return 0;
+}
+
+static int add_node(struct appending *a, const char *path, const char *to, const struct stat *st,
+		    struct error *err)
+{
+	struct tar_entry tar = { .type = TAR_FILE, .path = to, .link = "", .mtime = FIXED_MTIME };
+	struct component_entry *e;
+	struct digest digest;
+
+	if (S_ISDIR(st->st_mode)) {
+		if (*to)
+			component_add_dir(a->c, to, 0755);
+		return 0;
+	}
+	if (S_ISLNK(st->st_mode))
+		return add_link(a, path, to, err);
+	if (!S_ISREG(st->st_mode))
+		return error_set(err, ERROR_USAGE,
+				 "%s: is neither a file, a folder nor a symlink; images hold no others",
+				 path);
+	tar.size = (uint64_t)st->st_size;
+	tar.mode = a->mode ? a->mode : st->st_mode & S_IXUSR ? 0755 : 0644;
+	if (digest_file(path, tar.size, &digest, err) < 0)
+		return -1;
+	e = component_add(a->c, &tar);
+	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
+	e->content.path = arena_strdup(&a->c->arena, path);
+	return 0;
+}
+
+static int visit(void *user, const struct fs_entry *entry, struct error *err)
+{
+	struct appending *a = user;
+	cleanup_free char *path = fs_join(a->from, entry->path),
+			  *to = *a->to ? fs_join(a->to, entry->path) : xstrdup(entry->path);
+
+	if (strchr(entry->path, '\n'))
+		return error_set(err, ERROR_USAGE, "%s: has a line break in its name", path);
+	return add_node(a, path, to, &entry->st, err);
+}
+
+int dir_append(struct component *c, const char *from, const char *to, const char *mode,
+	       struct error *err)
+{
+	struct appending a = { .c = c, .from = from, .to = to };
+	struct stat st;
+
+	if (mode && *mode)
+		a.mode = (uint32_t)strtoul(mode, NULL, 8) & 07777;
+	if (lstat(from, &st) < 0) {
+		if (errno == ENOENT || errno == ENOTDIR)
+			return error_set(err, ERROR_NOT_FOUND, "%s: no such file or folder", from);
+		return error_set_errno(err, errno, "look at %s", from);
+	}
+	if (add_node(&a, from, to, &st, err) < 0)
+		return -1;
+	return S_ISDIR(st.st_mode) ? fs_walk(AT_FDCWD, from, visit, &a, err) : 0;
+}
+
+/* A place in the image: no leading or trailing "/", no "." or ".." parts. */
+static int image_path(const char *text, struct arena *arena, const char **out, struct error *err)
+{
+	cleanup_strbuf struct strbuf b = { 0 };
+	struct slice rest = slice_str(text), piece;
+
+	while (slice_cut(&rest, '/', &piece)) {
+		if (!piece.len || slice_is(piece, "."))
+			continue;
+		if (slice_is(piece, ".."))
+			return error_set(err, ERROR_USAGE, "\"%s\": \"..\" leads out of the image",
+					 text);
+		strbuf_addf(&b, "%s%.*s", b.len ? "/" : "", (int)piece.len,
+			    (const char *)piece.data);
+	}
+	*out = arena_strdup(arena, strbuf_text(&b));
+	return 0;
+}
+
+static char *host_path(const struct stack *stack, const char *path)
+{
+	cleanup_free char *full = *path == '/' ? xstrdup(path) : fs_join(stack->directory, path);
+	size_t n = strlen(full);
+
+	while (n > 1 && full[n - 1] == '/')
+		full[--n] = '\0';
+	return steal_ptr(&full);
+}
+
+static int add_files(struct component *c, const struct stack *stack, const struct stack_file *file,
+		     struct error *err)
+{
+	cleanup_free char *from = host_path(stack, file->from);
+	const char *to, *base = strrchr(from, '/') ? strrchr(from, '/') + 1 : from;
+	struct stat st;
+
+	if (image_path(file->to, &c->arena, &to, err) < 0)
+		return -1;
+	/* a file whose place ends in "/" goes into that folder */
+	if (lstat(from, &st) == 0 && !S_ISDIR(st.st_mode) && (str_ends(file->to, "/") || !*to))
+		to = *to ? arena_printf(&c->arena, "%s/%s", to, base) :
+			   arena_strdup(&c->arena, base);
+	return dir_append(c, from, to, file->mode, err);
+}
+
+struct component *dir_files(const struct stack *stack, const struct stack_stage *stage,
+			    struct error *err)
+{
+	cleanup_component struct component *c = component_new(COMPONENT_TREE, "files", "");
+
+	c->stage = arena_strdup(&c->arena, stage->name);
+	for (size_t i = 0; i < stage->file_count; i++) {
+		if (add_files(c, stack, &stage->files[i], err) < 0) {
+			struct error cause = *err;
+
+			stack_error(stack, stage->files[i].place, err, "files: %s", cause.text);
+			err->code = cause.code;
+			return NULL;
+		}
+	}
+	return steal_ptr(&c);
+}
+
+/*
+ * The listing of a locked folder: a line for each entry, in the order of the walk:
+ *   d PATH    f MODE SIZE SHA256 PATH    l TARGET-BYTES TARGET PATH
+ */
+static void write_listing(const struct component *c, struct strbuf *out)
+{
+	strbuf_adds(out, "gpuimg folder 1\n");
+	for (size_t i = 0; i < c->entries.len; i++) {
+		const struct component_entry *e = &c->entries.items[i];
+		char hex[DIGEST_HEX_MAX];
+
+		if (e->tar.type == TAR_DIR)
+			strbuf_addf(out, "d %s\n", e->tar.path);
+		else if (e->tar.type == TAR_SYMLINK)
+			strbuf_addf(out, "l %zu %s %s\n", strlen(e->tar.link), e->tar.link,
+				    e->tar.path);
+		else
+			strbuf_addf(out, "f %o %" PRIu64 " %s %s\n", e->tar.mode, e->tar.size,
+				    digest_hex(&e->content.digest, hex), e->tar.path);
+	}
+}
+
+static bool take_line(struct component *c, struct slice line, const char *from)
+{
+	struct slice word, rest = line;
+	struct tar_entry tar = { .type = TAR_FILE, .link = "", .mtime = FIXED_MTIME };
+	struct error ignored = { 0 };
+	struct component_entry *e;
+	struct digest digest;
+	uint64_t length;
+	bool executable;
+
+	if (!slice_cut(&rest, ' ', &word) || !rest.len)
+		return false;
+	if (slice_is(word, "d")) {
+		component_add_dir(c, arena_slice(&c->arena, rest), 0755);
+		return true;
+	}
+	if (slice_is(word, "l")) {
+		struct slice target;
+
+		if (!slice_cut(&rest, ' ', &word) || !slice_u64(word, &length) ||
+		    !slice_sub(rest, 0, length, &target) || rest.len < length + 2)
+			return false;
+		component_add_symlink(c,
+				      arena_slice(&c->arena, slice_of(rest.data + length + 1,
+								      rest.len - length - 1)),
+				      arena_slice(&c->arena, target));
+		return true;
+	}
+	if (!slice_is(word, "f") || !slice_cut(&rest, ' ', &word))
+		return false;
+	executable = slice_is(word, "755");
+	if (!slice_cut(&rest, ' ', &word) || !slice_u64(word, &tar.size) ||
+	    !slice_cut(&rest, ' ', &word) || digest_parse_sha256_hex(word, &digest, &ignored) < 0)
+		return false;
+	tar.mode = executable ? 0755 : 0644;
+	tar.path = arena_slice(&c->arena, rest);
+	e = component_add(c, &tar);
+	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
+	e->content.path = arena_printf(&c->arena, "%s/%s", from, tar.path);
+	return true;
+}
+
+static int read_listing(struct component *c, struct slice text, const char *from,
+			struct error *err)
+{
+	struct slice line;
+
+	if (!slice_cut(&text, '\n', &line) || !slice_is(line, "gpuimg folder 1"))
+		return error_set(err, ERROR_FORMAT, "the listing of %s is none", from);
+	while (slice_cut(&text, '\n', &line)) {
+		if (line.len && !take_line(c, line, from))
+			return error_set(err, ERROR_FORMAT, "the listing of %s: \"%.*s\" is no entry",
+					 from, (int)MIN(line.len, (size_t)80),
+					 (const char *)line.data);
+	}
+	return 0;
+}
+
+static uint64_t bytes_of(const struct component *c)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < c->entries.len; i++)
+		sum += c->entries.items[i].tar.size;
+	return sum;
+}
+
+/* The folder a locked input means: the source's, or a folder in it. */
+static char *locked_folder(const struct stack *stack, const struct stack_source *source,
+			   const char *name)
+{
+	cleanup_free char *root = host_path(stack, source->path);
+
+	return str_equal(name, ".") ? steal_ptr(&root) : fs_join(root, name);
+}
+
+/* Where it goes: an absolute source keeps its place, what is relative starts at the root. */
+static int image_folder(const struct stack_source *source, const char *name, struct arena *arena,
+			const char **out, struct error *err)
+{
+	cleanup_free char *text = *source->path != '/' ? xstrdup(str_equal(name, ".") ? "" : name) :
+				  str_equal(name, ".") ? xstrdup(source->path) :
+							 fs_join(source->path, name);
+
+	return image_path(text, arena, out, err);
+}
+
+static int store_listing(struct store *store, struct slice text, struct digest *out,
+			 struct error *err)
+{
+	cleanup_store_put struct store_pending pending = { 0 };
+	uint64_t size;
+
+	if (store_put_open(store, &pending, err) < 0 ||
+	    sink_write(pending.sink, text.data, text.len, err) < 0)
+		return -1;
+	return store_put_commit(&pending, NULL, 0, out, &size, err);
+}
+
+static int lock_folder(const struct source_context *context, const struct source_request *request,
+		       const char *name, struct stack_place place, struct error *err)
+{
+	cleanup_component struct component *c = component_new(COMPONENT_TREE, name, "");
+	cleanup_free char *from = NULL;
+	cleanup_strbuf struct strbuf listing = { 0 };
+	struct arena *arena = &context->lock->arena;
+	struct lock_input input = { .kind = LOCK_TREE, .version = "", .arch = "", .url = "",
+				    .requested = true };
+	const char *clean;
+
+	if (image_path(name, &c->arena, &clean, err) < 0)
+		return stack_error(context->stack, place, err, "packages: '%s' is no folder name",
+				   name);
+	from = locked_folder(context->stack, request->source, *clean ? clean : ".");
+	if (dir_append(c, from, "", NULL, err) < 0)
+		return error_wrap(err, "source %s", request->source->id);
+	write_listing(c, &listing);
+	if (store_listing(context->store, strbuf_slice(&listing), &input.digest, err) < 0)
+		return -1;
+	input.stage = arena_strdup(arena, request->stage->name);
+	input.source = arena_strdup(arena, request->source->id);
+	input.name = arena_strdup(arena, *clean ? clean : ".");
+	input.size = bytes_of(c);
+	vec_push(&context->inputs->inputs, input);
+	return 0;
+}
+
+int dir_resolve(const struct source_context *context, const struct source_request *request,
+		struct error *err)
+{
+	if (!request->package_count)
+		return lock_folder(context, request, ".", request->source->place, err);
+	for (size_t i = 0; i < request->package_count; i++) {
+		const struct stack_package *p = &request->packages[i];
+
+		if (!p->spec)
+			return stack_error(context->stack, p->place, err,
+					   "source '%s' is a folder; it has no requirements",
+					   request->source->id);
+		if (lock_folder(context, request, p->spec, p->place, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The listing from the store, else made again from the folder. */
+static int recall_listing(struct store *store, const struct lock_input *input, const char *from,
+			  struct strbuf *out, struct error *err)
+{
+	cleanup_component struct component *c = component_new(COMPONENT_TREE, input->name, "");
+	struct error ignored = { 0 };
+	struct digest digest;
+	int fd, rc;
+	char *name = NULL;
+
+	if (store_locate(store, &input->digest, &fd, &name, &ignored) == 0) {
+		rc = fs_read(fd, name, LISTING_BYTES_MAX, out, &ignored);
+		free(name);
+		digest = digest_of(strbuf_slice(out));
+		if (rc == 0 && digest_equal(&digest, &input->digest))
+			return 0;
+		strbuf_truncate(out, 0);
+	}
+	if (dir_append(c, from, "", NULL, err) < 0)
+		return -1;
+	write_listing(c, out);
+	digest = digest_of(strbuf_slice(out));
+	if (!digest_equal(&digest, &input->digest))
+		return error_set(err, ERROR_INTEGRITY,
+				 "%s: the folder is not what was locked; run `gpuimg lock` again", from);
+	return 0;
+}
+
+struct component *dir_component(struct store *store, const struct stack *stack,
+				const struct lock_input *input, struct error *err)
+{
+	cleanup_component struct component *raw = component_new(COMPONENT_TREE, input->name, ""),
+					   *c = component_new(COMPONENT_TREE, input->name, "");
+	const struct stack_source *source = stack_source(stack, input->source);
+	cleanup_strbuf struct strbuf listing = { 0 };
+	cleanup_free char *from = NULL;
+	const char *to;
+
+	if (!source || source->type != SOURCE_DIR) {
+		error_set(err, ERROR_USAGE, "the lock names source \"%s\", which is no folder of the "
+					    "manifest; run `gpuimg lock` again",
+			  input->source);
+		return NULL;
+	}
+	from = locked_folder(stack, source, input->name);
+	if (image_folder(source, input->name, &c->arena, &to, err) < 0 ||
+	    recall_listing(store, input, from, &listing, err) < 0 ||
+	    read_listing(raw, strbuf_slice(&listing), from, err) < 0) {
+		error_wrap(err, "source %s", input->source);
+		return NULL;
+	}
+	c->stage = arena_strdup(&c->arena, input->stage);
+	c->key = input->digest;
+	for (size_t i = 0; i < raw->entries.len; i++) {
+		struct tar_entry tar = raw->entries.items[i].tar;
+		struct component_entry *e;
+
+		tar.path = *to ? arena_printf(&c->arena, "%s/%s", to, tar.path) : tar.path;
+		e = component_add(c, &tar);
+		e->content = raw->entries.items[i].content;
+		if (e->content.path)
+			e->content.path = arena_strdup(&c->arena, e->content.path);
+	}
+	return steal_ptr(&c);
+}

@@ -1,0 +1,31 @@
+/*
+ * Folders of the build host as components: a source of type `dir`, locked by the digest of its
+ * listing, and the manifest's `files`, which are read when the image is built.
+ *
+ * Modes are 0755 where the owner may execute, else 0644; owners are root; times are not kept.
+ * Symlinks are kept as they are. Anything but files, folders and symlinks is refused.
+ */
+#ifndef BUILDER_SOURCES_DIR_H
+#define BUILDER_SOURCES_DIR_H
+
+#include "builder/sources/package_source.h"
+
+/*
+ * A locked folder as a component. The listing with the digests lies in the store since it was
+ * locked; where it does not, the folder is read and must give the locked listing. The content of
+ * each file is proven while it is read. ERROR_INTEGRITY when the folder is not what was locked
+ * (names it and says to lock again), ERROR_NOT_FOUND.
+ */
+struct component *dir_component(struct store *store, const struct stack *stack,
+				const struct lock_input *input, struct error *err) MUST_USE;
+/* The `files` of a stage, each digested now. NULL on error; no entries when there are none. */
+struct component *dir_files(const struct stack *stack, const struct stack_stage *stage,
+			    struct error *err) MUST_USE;
+/*
+ * Append the tree at `from` (a host path: file, folder or symlink) as `to` (without a leading
+ * "/"; a folder's entries go below it) to `c`, digesting files. `mode` "" or "0755" for files.
+ */
+int dir_append(struct component *c, const char *from, const char *to, const char *mode,
+	       struct error *err) MUST_USE;
+
+#endif

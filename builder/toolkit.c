@@ -1,0 +1,300 @@
+#include "builder/toolkit.h"
+
+#include "formats/json.h"
+#include "manifests/embedded.h"
+
+/* Compares "12.10" with "12.9": number by number, what is missing is 0. */
+static int compare_versions(struct slice a, struct slice b)
+{
+	while (a.data || b.data) {
+		struct slice x = { 0 }, y = { 0 };
+		uint64_t i = 0, k = 0;
+
+		if (a.data && slice_cut(&a, '.', &x))
+			slice_u64(x, &i);
+		if (b.data && slice_cut(&b, '.', &y))
+			slice_u64(y, &k);
+		if (i != k)
+			return i < k ? -1 : 1;
+	}
+	return 0;
+}
+
+static bool is_version(struct slice s)
+{
+	struct slice piece;
+	uint64_t ignored;
+
+	if (!s.len)
+		return false;
+	while (slice_cut(&s, '.', &piece)) {
+		if (!slice_u64(piece, &ignored))
+			return false;
+	}
+	return true;
+}
+
+static int read_table(json_t **out, struct error *err)
+{
+	if (json_parse(embedded_file("components.json"), out, err) < 0)
+		return error_wrap(err, "components.json");
+	return 0;
+}
+
+struct clause {
+	const char *op; /* ">=", "<=", ">", "<", "==" (of as many numbers as are written) */
+	struct slice version;
+};
+
+static int read_clause(const struct stack *stack, struct slice text, struct clause *out,
+		       struct error *err)
+{
+	static const char *const ops[] = { ">=", "<=", "==", ">", "<", "=" };
+
+	text = slice_trim(text);
+	out->op = "==";
+	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+		if (slice_starts(text, ops[i])) {
+			out->op = ops[i];
+			text = slice_trim(slice_of(text.data + strlen(ops[i]),
+						   text.len - strlen(ops[i])));
+			break;
+		}
+	}
+	if (text.len > 2 && text.data[text.len - 1] == '*' && text.data[text.len - 2] == '.')
+		text.len -= 2;
+	out->version = text;
+	if (!is_version(text))
+		return stack_error(stack, stack->stack.place, err,
+				   "stack.cuda: '%s' is not a version such as 13.0 or >=12.4,<13",
+				   stack->stack.cuda);
+	return 0;
+}
+
+/* "13.0" fits "13", "13.0" and "13.0.2": only the numbers that both have count. */
+static bool fits(struct slice toolkit, const struct clause *c)
+{
+	struct slice major = { 0 }, minor = { 0 }, rest = c->version, cut;
+	int order;
+
+	if (c->op[0] != '=') {
+		order = compare_versions(toolkit, c->version);
+		return str_equal(c->op, ">=") ? order >= 0 :
+		       str_equal(c->op, "<=") ? order <= 0 :
+		       str_equal(c->op, ">")  ? order > 0 :
+						order < 0;
+	}
+	slice_cut(&rest, '.', &major);
+	if (rest.data)
+		slice_cut(&rest, '.', &minor);
+	rest = toolkit;
+	slice_cut(&rest, '.', &cut);
+	if (compare_versions(major, cut) != 0)
+		return false;
+	return !minor.data || compare_versions(minor, rest) == 0;
+}
+
+static int fits_all(const struct stack *stack, const char *toolkit, bool *out, struct error *err)
+{
+	struct slice rest = slice_str(stack->stack.cuda), piece;
+
+	*out = true;
+	while (slice_cut(&rest, ',', &piece)) {
+		struct clause c;
+
+		if (read_clause(stack, piece, &c, err) < 0)
+			return -1;
+		*out = *out && fits(slice_str(toolkit), &c);
+	}
+	return 0;
+}
+
+int toolkit_choose(const struct stack *stack, struct arena *arena, const char **out,
+		   struct error *err)
+{
+	cleanup_json json_t *table = NULL;
+	json_t *toolkits;
+
+	*out = NULL;
+	if (!stack->stack.cuda)
+		return 0;
+	if (read_table(&table, err) < 0 || json_get_array(table, "", "toolkits", &toolkits, err) < 0)
+		return -1;
+	for (size_t i = json_array_size(toolkits); i-- > 0 && !*out;) {
+		const char *cuda;
+		bool fit;
+
+		if (json_get_str(json_array_get(toolkits, i), "toolkits", "cuda", &cuda, err) < 0 ||
+		    fits_all(stack, cuda, &fit, err) < 0)
+			return -1;
+		if (fit)
+			*out = arena_strdup(arena, cuda);
+	}
+	if (!*out)
+		return error_set(err, ERROR_VERDICT, "stack.cuda: no known CUDA toolkit fits \"%s\"",
+				 stack->stack.cuda);
+	return 0;
+}
+
+/* The row of a toolkit. */
+static const json_t *find_toolkit(const json_t *table, const char *cuda)
+{
+	const json_t *toolkits = json_object_get(table, "toolkits");
+
+	for (size_t i = 0; i < json_array_size(toolkits); i++) {
+		const json_t *row = json_array_get(toolkits, i);
+		const char *name = json_string_value(json_object_get(row, "cuda"));
+
+		if (name && str_equal(name, cuda))
+			return row;
+	}
+	return NULL;
+}
+
+static bool has_profile(const json_t *component, const char *profile)
+{
+	const json_t *profiles = json_object_get(component, "profiles");
+
+	for (size_t i = 0; i < json_array_size(profiles); i++) {
+		const char *name = json_string_value(json_array_get(profiles, i));
+
+		if (name && str_equal(name, profile))
+			return true;
+	}
+	return false;
+}
+
+/* What the manifest itself asks of cuDNN and NCCL, or NULL. */
+static const char *asked_version(const struct stack *stack, const char *id)
+{
+	if (str_equal(id, "cudnn"))
+		return stack->stack.cudnn;
+	return str_equal(id, "nccl") ? stack->stack.nccl : NULL;
+}
+
+/* "9" → "==9.*"; ">=9,<10" and "9.1.*" as they stand. */
+static const char *python_constraint(const char *version, struct arena *arena)
+{
+	if (strpbrk(version, "<>=!~"))
+		return version;
+	if (str_ends(version, ".*"))
+		return arena_printf(arena, "==%s", version);
+	return arena_printf(arena, "==%s.*", version);
+}
+
+/* The constraint on one component, or NULL when this profile does without it. */
+static int constraint(const struct stack *stack, const json_t *table, const json_t *component,
+		      const char *cuda, enum stack_profile profile, bool math,
+		      struct arena *arena, const char **out, struct error *err)
+{
+	const char *id, *kind, *own;
+	const char *asked;
+
+	*out = NULL;
+	if (json_get_str(component, "components", "id", &id, err) < 0 ||
+	    json_get_str(component, "components", "version", &kind, err) < 0)
+		return -1;
+	asked = asked_version(stack, id);
+	if (asked && profile != PROFILE_BASE) {
+		*out = python_constraint(asked, arena);
+		return 0;
+	}
+	if (!has_profile(component, stack_profile_name(profile)) &&
+	    !(math && has_profile(component, "runtime")))
+		return 0;
+	if (str_equal(kind, "toolkit")) {
+		*out = arena_printf(arena, "==%s.*", cuda);
+		return 0;
+	}
+	own = json_string_value(
+		json_object_get(json_object_get(find_toolkit(table, cuda), "own"), id));
+	if (!own)
+		return stack_error(stack, stack->stack.place, err,
+				   "stack.cuda: the table does not say which %s belongs to CUDA %s; "
+				   "name the packages yourself",
+				   id, cuda);
+	*out = arena_printf(arena, "==%s", own);
+	return 0;
+}
+
+int toolkit_wheels(const struct stack *stack, const char *cuda, enum stack_profile profile,
+		   bool math, struct arena *arena, struct toolkit_packages *out, struct error *err)
+{
+	cleanup_json json_t *table = NULL;
+	const char *dot = strchr(cuda, '.');
+	cleanup_free char *major = xstrndup(cuda, dot ? (size_t)(dot - cuda) : strlen(cuda));
+	json_t *components;
+
+	if (read_table(&table, err) < 0 ||
+	    json_get_array(table, "", "components", &components, err) < 0)
+		return -1;
+	for (size_t i = 0; i < json_array_size(components); i++) {
+		const json_t *c = json_array_get(components, i);
+		const char *name = json_string_value(
+			json_object_get(json_object_get(c, "wheels"), major));
+		struct stack_package package = { .place = stack->stack.place };
+		const char *version;
+
+		if (!name)
+			continue;
+		if (constraint(stack, table, c, cuda, profile, math, arena, &version, err) < 0)
+			return -1;
+		if (!version)
+			continue;
+		package.spec = arena_printf(arena, "%s%s", name, version);
+		vec_push(out, package);
+	}
+	return 0;
+}
+
+/* The version in a floor such as ">=535.183.06". */
+static int driver_floor(const struct stack *stack, struct slice *out, struct error *err)
+{
+	struct slice text = slice_trim(slice_str(stack->stack.driver));
+
+	if (slice_starts(text, ">="))
+		text = slice_trim(slice_of(text.data + 2, text.len - 2));
+	*out = text;
+	if (!is_version(text))
+		return stack_error(stack, stack->stack.place, err,
+				   "stack.driver: '%s' is not a floor such as >=535.183.06",
+				   stack->stack.driver);
+	return 0;
+}
+
+/* A floor that is a branch alone ("580") stands for any driver of it. */
+static bool is_below(struct slice floor, const char *driver)
+{
+	struct slice other = slice_str(driver);
+
+	if (!memchr(floor.data, '.', floor.len))
+		other.len = strcspn(driver, ".");
+	return compare_versions(floor, other) < 0;
+}
+
+int toolkit_require(const struct stack *stack, const char *cuda, struct arena *arena,
+		    const char **out, struct error *err)
+{
+	cleanup_json json_t *table = NULL;
+	const char *own, *major_floor, *dot = strchr(cuda, '.');
+	cleanup_free char *major = xstrndup(cuda, dot ? (size_t)(dot - cuda) : strlen(cuda));
+	struct slice floor;
+
+	*out = arena_printf(arena, "cuda>=%s", cuda);
+	if (!stack->stack.driver)
+		return 0;
+	if (read_table(&table, err) < 0 || driver_floor(stack, &floor, err) < 0)
+		return -1;
+	own = json_string_value(json_object_get(find_toolkit(table, cuda), "driver"));
+	major_floor = json_string_value(
+		json_object_get(json_object_get(table, "majors"), major));
+	if (major_floor && is_below(floor, major_floor))
+		return error_set(err, ERROR_VERDICT,
+				 "stack: CUDA %s needs driver %s or newer, the floor is %.*s; raise "
+				 "stack.driver or take an older CUDA",
+				 cuda, major_floor, (int)floor.len, (const char *)floor.data);
+	if (own && is_below(floor, own))
+		*out = arena_printf(arena, "cuda>=%s driver>=%.*s", cuda, (int)floor.len,
+				    (const char *)floor.data);
+	return 0;
+}
