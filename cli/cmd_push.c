@@ -1,0 +1,226 @@
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/vec.h"
+#include "cli/command.h"
+#include "oci/layout.h"
+#include "registry/transfer.h"
+
+#include <time.h>
+
+enum { PASSWORD_BYTES_MAX = 64 * 1024 };
+
+static const struct option options[] = {
+	{ .name = "authfile",
+	  .value = "FILE",
+	  .help = "credentials file to ask before all others" },
+	{ .name = "username",
+	  .letter = 'u',
+	  .value = "NAME",
+	  .help = "user name; the password is read with --password-stdin" },
+	{ .name = "password-stdin", .help = "read the password from standard input" },
+	{ .name = "anonymous", .help = "use no credentials" },
+	{ .name = "allow-realm",
+	  .value = "HOST",
+	  .repeatable = true,
+	  .help = "token server outside the registry's domain that may see the credentials" },
+	{ .name = "tls-ca",
+	  .value = "FILE",
+	  .help = "CA certificates to trust besides the system's" },
+	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to send at once (4)" },
+	{ 0 },
+};
+
+/* Everything the request points at. */
+struct push_arguments {
+	struct arena arena;
+	struct strbuf password;
+	VEC(const char *) realms;
+	VEC(struct reference) destinations;
+	struct push_request request;
+};
+
+static void push_arguments_release(struct push_arguments *a)
+{
+	if (a->password.data)
+		explicit_bzero(a->password.data, a->password.len);
+	strbuf_release(&a->password);
+	vec_release(&a->realms);
+	vec_release(&a->destinations);
+	arena_release(&a->arena);
+}
+
+static int read_password(struct push_arguments *a, struct error *err)
+{
+	cleanup_stream struct stream *input = stream_fd(dup(0), "standard input");
+
+	if (stream_read_all(input, PASSWORD_BYTES_MAX, &a->password, err) < 0)
+		return error_wrap(err, "password");
+	while (a->password.len && strchr("\r\n", a->password.data[a->password.len - 1]))
+		strbuf_truncate(&a->password, a->password.len - 1);
+	return 0;
+}
+
+static int take_credentials(const struct invocation *in, struct push_arguments *a,
+			    struct error *err)
+{
+	struct credential_options *c = &a->request.client.credentials;
+
+	c->auth_file = option_text(in, "authfile", NULL);
+	c->username = option_text(in, "username", NULL);
+	c->anonymous = option_given(in, "anonymous");
+	if (!c->username != !option_given(in, "password-stdin"))
+		return error_set(err, ERROR_USAGE,
+				 "--username and --password-stdin are wanted together");
+	if (!c->username)
+		return 0;
+	if (read_password(a, err) < 0)
+		return -1;
+	c->password = strbuf_text(&a->password);
+	return 0;
+}
+
+static int take_options(const struct invocation *in, struct push_arguments *a, struct error *err)
+{
+	struct client_options *c = &a->request.client;
+	const char *realm;
+	uint64_t parallel;
+
+	if (take_credentials(in, a, err) < 0 ||
+	    option_number(in, "parallel", 1, 64, 4, &parallel, err) < 0)
+		return -1;
+	for (size_t n = 0; (realm = option_nth(in, "allow-realm", n)); n++)
+		vec_push(&a->realms, realm);
+	vec_push(&a->realms, NULL);
+	c->allow_realms = a->realms.items;
+	c->ca_file = option_text(in, "tls-ca", NULL);
+	a->request.parallel = (unsigned)parallel;
+	return 0;
+}
+
+static int take_destinations(const struct invocation *in, struct push_arguments *a,
+			     struct error *err)
+{
+	for (size_t i = 1; i < in->arg_count; i++) {
+		const char *text = in->args[i];
+		struct reference ref;
+
+		if (str_starts(text, "docker://"))
+			text += strlen("docker://");
+		else if (strchr(text, ':') && strchr(text, '/') && strstr(text, "oci:") == text)
+			return error_set(err, ERROR_USAGE,
+					 "'%s': a push goes to registries (docker://HOST/NAME:TAG)",
+					 text);
+		if (reference_parse(text, &a->arena, &ref, err) < 0)
+			return -1;
+		vec_push(&a->destinations, ref);
+	}
+	a->request.destinations = a->destinations.items;
+	a->request.destination_count = a->destinations.len;
+	return 0;
+}
+
+static struct image_source *open_source(const char *text, struct arena *arena,
+					const struct client_options *client, struct error *err)
+{
+	struct image_name name;
+	int fd;
+
+	if (image_name_parse(text, arena, &name, err) < 0)
+		return NULL;
+	switch (name.transport) {
+	case TRANSPORT_OCI:
+		return layout_source(name.path, name.tag, err);
+	case TRANSPORT_OCI_ARCHIVE:
+	case TRANSPORT_DOCKER_ARCHIVE:
+		fd = fs_open(AT_FDCWD, name.path, err);
+		return fd < 0 ? NULL : archive_source(fd, name.path, name.tag, err);
+	case TRANSPORT_STDIN:
+		return archive_source(dup(0), "standard input", name.tag, err);
+	case TRANSPORT_DOCKER:
+		return registry_source(&name.ref, client, err);
+	default:
+		error_set(
+			err, ERROR_USAGE,
+			"'%s': what is pushed is a layout, an archive or another registry's image",
+			text);
+		return NULL;
+	}
+}
+
+/* A line per blob, as it is done. */
+static void show_progress(void *user, const struct push_progress *p)
+{
+	const struct out *out = user;
+	char digest[DIGEST_TEXT_MAX], size[32];
+
+	if (p->blob->state == PUSH_PRESENT || p->blob->state == PUSH_SENT)
+		out_verbose(out, "%.19s %s (%s)", digest_text(&p->blob->digest, digest),
+			    p->blob->state == PUSH_SENT ? "sent" : "is there",
+			    out_size(p->blob->size, size));
+}
+
+static void report(const struct invocation *in, const struct push_arguments *a,
+		   const struct push_result *r)
+{
+	size_t sent = 0, present = 0;
+	char digest[DIGEST_TEXT_MAX], size[32];
+
+	for (size_t i = 0; i < r->blob_count; i++) {
+		sent += r->blobs[i].state == PUSH_SENT;
+		present += r->blobs[i].state == PUSH_PRESENT;
+		if (r->blobs[i].restarts)
+			out_note(in->out, "%.19s: sent again from its start, %u time(s)",
+				 digest_text(&r->blobs[i].digest, digest), r->blobs[i].restarts);
+	}
+	out_note(in->out, "%zu blobs sent (%s), %zu were there, in %.1f s", sent,
+		 out_size(r->bytes_sent, size), present, (double)r->elapsed_ms / 1000);
+	digest_text(&r->root.digest, digest);
+	for (size_t i = 0; i < a->destinations.len; i++) {
+		const struct reference *ref = &a->destinations.items[i];
+
+		out_print(in->out, "%s/%s%s%s@%s\n", ref->registry, ref->repository,
+			  ref->tag ? ":" : "", ref->tag ? ref->tag : "", digest);
+	}
+}
+
+static int run(const struct invocation *in, struct error *err)
+{
+	cleanup(push_arguments_release) struct push_arguments a = { 0 };
+	cleanup_push_result struct push_result result = { 0 };
+	cleanup_source struct image_source *source = NULL;
+
+	if (take_options(in, &a, err) < 0 || take_destinations(in, &a, err) < 0)
+		return -1;
+	source = open_source(in->args[0], &a.arena, &a.request.client, err);
+	if (!source)
+		return -1;
+	a.request.source = source;
+	a.request.progress = show_progress;
+	a.request.progress_user = (void *)in->out;
+	if (transfer_push(&a.request, &result, err) < 0)
+		return -1;
+	report(in, &a, &result);
+	return 0;
+}
+
+const struct command command_push = {
+	.name = "push",
+	.usage = "IMAGE DESTINATION...",
+	.summary = "send an image to registries",
+	.description =
+		"Sends what a layout (oci:DIR:TAG) or an archive holds, an index with all its\n"
+		"images, to each destination (docker://HOST/NAME:TAG). Blobs that are there are\n"
+		"not sent again; tags appear last.\n"
+		"\n"
+		"Credentials are those of docker and podman: --authfile, $REGISTRY_AUTH_FILE,\n"
+		"~/.docker/config.json, containers/auth.json and their helpers; for nvcr.io also\n"
+		"$NGC_API_KEY. Plain http is spoken to loopback hosts only.",
+	.examples = "gpuimg push oci:out/trainer:2.3 docker://registry.example.org/ml/trainer:2.3"
+		    "    # one tag\n"
+		    "gpuimg push oci:out/app:1 docker://127.0.0.1:5000/app:1 "
+		    "docker://127.0.0.1:5000/app:latest    # two",
+	.options = options,
+	.args_min = 2,
+	.args_max = 64,
+	.run = run,
+};

@@ -1,0 +1,95 @@
+# Registries for the end-to-end tests: docker-registry on 127.0.0.1 with its own port and folder.
+
+# A port that nobody listened on a moment ago.
+free_port() {
+	python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# start_registry_with LINES: sets REGISTRY (host:port), REGISTRY_DIR and REGISTRY_PID. LINES go
+# below "http:" (indented by two) or beside it.
+start_registry_with() {
+	need docker-registry curl python3
+	local port scheme=http
+	port=$(free_port)
+	REGISTRY=127.0.0.1:$port
+	REGISTRY_DIR=$(mktemp -d "$BATS_TEST_TMPDIR/registry.XXXXXX")
+	printf '%s\n' 'version: 0.1' 'log: {level: warn, accesslog: {disabled: true}}' \
+		"storage: {filesystem: {rootdirectory: $REGISTRY_DIR/data}, delete: {enabled: true}}" \
+		'http:' "  addr: $REGISTRY" '  secret: x' "$@" >"$REGISTRY_DIR/config.yml"
+	docker-registry serve "$REGISTRY_DIR/config.yml" >"$REGISTRY_DIR/log" 2>&1 3>&- &
+	REGISTRY_PID=$!
+	case "$*" in *tls:*) scheme=https ;; esac
+	for _ in $(seq 100); do
+		curl -sk -o "$REGISTRY_DIR/ping" "$scheme://$REGISTRY/v2/" && return 0
+		sleep 0.05
+	done
+	cat "$REGISTRY_DIR/log" >&2
+	return 1
+}
+
+start_registry() { start_registry_with; }
+
+# start_registry_auth USER PASSWORD
+start_registry_auth() {
+	need htpasswd
+	local file=$BATS_TEST_TMPDIR/htpasswd
+	htpasswd -Bbc "$file" "$1" "$2" 2>/dev/null
+	start_registry_with "auth: {htpasswd: {realm: test, path: $file}}"
+}
+
+# A registry whose challenge names a token server: start_registry_token USER PASSWORD [LIFE_S].
+# Each token call is a line of $TOKEN_LOG.
+start_registry_token() {
+	need openssl python3
+	local dir=$BATS_TEST_TMPDIR/token port
+	mkdir -p "$dir"
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=token \
+		-keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null
+	TOKEN_LOG=$dir/log
+	: >"$TOKEN_LOG"
+	python3 "$ROOT/tests/support/token_server.py" "$dir" "$1" "$2" "${3:-300}" \
+		>"$dir/port" 2>"$dir/stderr" 3>&- &
+	TOKEN_PID=$!
+	for _ in $(seq 100); do
+		[ -s "$dir/port" ] && break
+		sleep 0.05
+	done
+	port=$(cat "$dir/port")
+	start_registry_with \
+		"auth: {token: {realm: \"http://127.0.0.1:$port/token\", service: svc, issuer: iss, rootcertbundle: $dir/cert.pem}}"
+}
+
+# A registry over TLS with a CA of its own: $REGISTRY_CA.
+start_registry_tls() {
+	need openssl
+	local dir=$BATS_TEST_TMPDIR/tls
+	mkdir -p "$dir"
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca \
+		-keyout "$dir/ca.key" -out "$dir/ca.pem" 2>/dev/null
+	openssl req -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 \
+		-keyout "$dir/tls.key" -out "$dir/tls.csr" 2>/dev/null
+	openssl x509 -req -in "$dir/tls.csr" -CA "$dir/ca.pem" -CAkey "$dir/ca.key" -CAcreateserial \
+		-days 2 -extfile <(echo subjectAltName=IP:127.0.0.1) -out "$dir/tls.pem" 2>/dev/null
+	REGISTRY_CA=$dir/ca.pem
+	start_registry_with "  tls: {certificate: $dir/tls.pem, key: $dir/tls.key}"
+}
+
+stop_registry() {
+	local pid
+	for pid in ${REGISTRY_PID:-} ${TOKEN_PID:-}; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	REGISTRY_PID='' TOKEN_PID=''
+}
+
+# docker_config USER PASSWORD: $DOCKER_CONFIG with credentials for $REGISTRY.
+docker_config() {
+	export DOCKER_CONFIG=$BATS_TEST_TMPDIR/docker
+	mkdir -p "$DOCKER_CONFIG"
+	printf '{"auths":{"%s":{"auth":"%s"}}}' "$REGISTRY" "$(printf '%s:%s' "$1" "$2" | base64 -w0)" \
+		>"$DOCKER_CONFIG/config.json"
+}
