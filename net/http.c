@@ -178,6 +178,8 @@ char *http_resolve(const char *base, const char *location)
 		out = resolve_relative(base, clean);
 	if (!out || (strncasecmp(out, "http://", 7) && strncasecmp(out, "https://", 8)))
 		return NULL;
+	if (strstr(out, "://")[3] == '/')
+		return NULL; /* curl would take the path for a host */
 	origin = url_origin(out);
 	return origin ? steal_ptr(&out) : NULL;
 }
