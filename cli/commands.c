@@ -1,11 +1,15 @@
 #include "cli/command.h"
 
+extern const struct command command_fetch;
 extern const struct command command_inspect;
+extern const struct command command_lock;
 extern const struct command command_push;
 extern const struct command command_test;
 
 const struct command *const commands[] = {
+	&command_fetch,
 	&command_inspect,
+	&command_lock,
 	&command_push,
 	&command_test,
 	NULL,
