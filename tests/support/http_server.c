@@ -52,8 +52,10 @@ static bool read_request(int fd, const struct http_server_step *step, struct str
 	size_t head, want;
 
 	while (!(end = strstr(strbuf_text(text), "\r\n\r\n")))
-		if (!receive(fd, text))
+		if (!receive(fd, text) || text->data[0] == 0x16) {
+			strbuf_truncate(text, 0);
 			return false;
+		}
 	head = (size_t)(end - text->data) + 4;
 	if (step->early)
 		return true;

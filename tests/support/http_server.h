@@ -1,6 +1,7 @@
 /*
  * A small scripted HTTP server in a thread of the test: on 127.0.0.1, one connection after the
- * other, one answer each, in the order of the script. What was asked is kept for assertions.
+ * other, one answer each, in the order of the script. What was asked is kept for assertions. A
+ * TLS hello is cut off, and counts as no request.
  */
 #ifndef TESTS_SUPPORT_HTTP_SERVER_H
 #define TESTS_SUPPORT_HTTP_SERVER_H
