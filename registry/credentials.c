@@ -54,8 +54,12 @@ char *credential_basic(const struct credential *c)
 /* "<token>" as the user's name marks a refresh token, by docker's convention. */
 static void set_password(struct credential *c, const char *username, const char *secret)
 {
+	bool is_token = str_equal(username, "<token>");
+
 	credential_release(c);
-	c->kind = str_equal(username, "<token>") ? CREDENTIAL_IDENTITY_TOKEN : CREDENTIAL_PASSWORD;
+	if (is_token && !*secret)
+		return; /* as good as none */
+	c->kind = is_token ? CREDENTIAL_IDENTITY_TOKEN : CREDENTIAL_PASSWORD;
 	c->username = xstrdup(username);
 	c->secret = xstrdup(secret);
 }
