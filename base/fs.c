@@ -72,6 +72,7 @@ int fs_write(int dirfd, const char *path, struct slice data, mode_t mode, struct
 int fs_mkdirs(int dirfd, const char *path, struct error *err)
 {
 	cleanup_free char *copy = xstrdup(path);
+	struct stat st;
 
 	for (char *p = copy + 1; *copy; p++) {
 		char at = *p;
@@ -85,6 +86,8 @@ int fs_mkdirs(int dirfd, const char *path, struct error *err)
 		if (!at)
 			break;
 	}
+	if (*copy && (fstatat(dirfd, copy, &st, 0) < 0 || !S_ISDIR(st.st_mode)))
+		return error_set_errno(err, ENOTDIR, "create directory %s", copy);
 	return 0;
 }
 
@@ -173,13 +176,23 @@ int fs_list(int dirfd, const char *path, struct fs_names *out, struct error *err
 	struct dirent *d;
 
 	if (!dir) {
-		if (errno == ENOENT)
+		int cause = errno;
+
+		if (fd >= 0)
+			close(fd);
+		if (cause == ENOENT)
 			return error_set(err, ERROR_NOT_FOUND, "%s: no such directory", path);
-		return error_set_errno(err, errno, "open directory %s", path);
+		return error_set_errno(err, cause, "open directory %s", path);
 	}
-	while ((d = readdir(dir))) {
+	while (errno = 0, (d = readdir(dir))) {
 		if (!str_equal(d->d_name, ".") && !str_equal(d->d_name, ".."))
 			vec_push(out, xstrdup(d->d_name));
+	}
+	if (errno) {
+		error_set_errno(err, errno, "read directory %s", path);
+		closedir(dir);
+		fs_names_release(out);
+		return -1;
 	}
 	closedir(dir);
 	vec_sort(out, by_name);

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -20,18 +21,25 @@ void process_result_release(struct process_result *r)
 	strbuf_release(&r->out_stderr);
 }
 
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
 bool process_available(const char *name)
 {
 	const char *path = getenv("PATH");
 	struct slice rest = slice_str(path ? path : "/usr/local/bin:/usr/bin:/bin"), dir;
 
 	if (strchr(name, '/'))
-		return access(name, X_OK) == 0;
+		return is_program(name);
 	while (slice_cut(&rest, ':', &dir)) {
 		cleanup_free char *full = xasprintf("%.*s/%s", (int)dir.len,
 						    (const char *)dir.data, name);
 
-		if (access(full, X_OK) == 0)
+		if (dir.len && is_program(full))
 			return true;
 	}
 	return false;
@@ -67,7 +75,7 @@ static int pipes_open(struct pipes *p, bool has_input, struct error *err)
 
 static void NORETURN child(const struct process *p, const struct pipes *pipes)
 {
-	int failed;
+	int failed, report = pipes->exec[1];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing we started outlives us */
 	if (p->no_network && unshare(CLONE_NEWNET) < 0)
@@ -76,6 +84,11 @@ static void NORETURN child(const struct process *p, const struct pipes *pipes)
 	if (dup2(pipes->in[0], 0) < 0 || dup2(pipes->out[1], 1) < 0 ||
 	    (!p->inherit_stderr && dup2(pipes->err[1], 2) < 0))
 		goto fail;
+	if (p->extra_fd > 0 && p->extra_as == report) {
+		report = fcntl(report, F_DUPFD_CLOEXEC, report + 1);
+		if (report < 0)
+			_exit(126);
+	}
 	if (p->extra_fd > 0) {
 		if (p->extra_fd == p->extra_as)
 			fcntl(p->extra_fd, F_SETFD, 0);
@@ -87,7 +100,7 @@ static void NORETURN child(const struct process *p, const struct pipes *pipes)
 	execvp(p->argv[0], (char *const *)p->argv);
 fail:
 	failed = errno;
-	if (write(pipes->exec[1], &failed, sizeof(failed)) < 0)
+	if (write(report, &failed, sizeof(failed)) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -117,9 +130,35 @@ static bool take_output(int fd, struct strbuf *into, uint64_t limit, bool *over)
 	return true;
 }
 
+/*
+ * write() whose reader may be gone: EPIPE, and no SIGPIPE for the program, whatever it does with
+ * that signal.
+ */
+static ssize_t write_quietly(int fd, const void *data, size_t len)
+{
+	static const struct timespec at_once = { 0 };
+	sigset_t pipe_signal, pending, before;
+	bool was_pending;
+	ssize_t n;
+	int saved;
+
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	sigpending(&pending);
+	was_pending = sigismember(&pending, SIGPIPE) == 1;
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+	n = write(fd, data, len);
+	saved = errno;
+	if (n < 0 && saved == EPIPE && !was_pending)
+		sigtimedwait(&pipe_signal, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return n;
+}
+
 static void feed(int *fd, struct slice *left)
 {
-	ssize_t n = left->len ? write(*fd, left->data, left->len) : 0;
+	ssize_t n = left->len ? write_quietly(*fd, left->data, left->len) : 0;
 
 	if (n > 0) {
 		left->data += n;
@@ -131,18 +170,20 @@ static void feed(int *fd, struct slice *left)
 	}
 }
 
-/* Moves bytes until both outputs are closed, the time is over, or there is too much. */
-static void converse(const struct process *p, struct pipes *pipes, struct process_result *out,
-		     bool *over)
+/*
+ * Moves bytes until both outputs are closed and all input is taken, the time is over (`end`, 0:
+ * never), or there is too much.
+ */
+static void converse(const struct process *p, struct pipes *pipes, uint64_t end,
+		     struct process_result *out, bool *over)
 {
 	uint64_t limit = p->output_limit ? p->output_limit : 16 * MIB;
-	uint64_t end = p->timeout_ms ? now_ms() + p->timeout_ms : 0;
 	struct slice input = p->stdin_data;
 	bool open_out = true, open_err = !p->inherit_stderr;
 
 	if (pipes->in[1] >= 0)
 		fcntl(pipes->in[1], F_SETFL, O_NONBLOCK);
-	while ((open_out || open_err) && !*over) {
+	while ((open_out || open_err || pipes->in[1] >= 0) && !*over) {
 		struct pollfd fds[3] = {
 			{ .fd = open_out ? pipes->out[0] : -1, .events = POLLIN },
 			{ .fd = open_err ? pipes->err[0] : -1, .events = POLLIN },
@@ -166,6 +207,47 @@ static void converse(const struct process *p, struct pipes *pipes, struct proces
 	}
 }
 
+/*
+ * Waits for the child, which may live on after it closed its outputs; kills it when the time is
+ * over.
+ */
+static int await(pid_t pid, uint64_t end, struct process_result *out)
+{
+	struct timespec pause = { .tv_nsec = 500000 };
+	int status = 0;
+
+	while (end && !out->timed_out) {
+		pid_t done = waitpid(pid, &status, WNOHANG);
+
+		if (done == pid)
+			return status;
+		if (done < 0 && errno != EINTR)
+			break;
+		if (now_ms() >= end) {
+			out->timed_out = true;
+			kill(pid, SIGKILL);
+			break;
+		}
+		nanosleep(&pause, NULL);
+		pause.tv_nsec = MIN(pause.tv_nsec * 2, 20000000L);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status;
+}
+
+/* What the child's exec() met, or 0 once the program runs. */
+static int exec_outcome(int fd)
+{
+	int failed = 0;
+	ssize_t n;
+
+	do
+		n = read(fd, &failed, sizeof(failed));
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(failed) ? failed : 0;
+}
+
 static void close_end(int *fd)
 {
 	if (*fd >= 0)
@@ -176,7 +258,8 @@ static void close_end(int *fd)
 int process_run(const struct process *p, struct process_result *out, struct error *err)
 {
 	struct pipes pipes;
-	int status = 0, failed = 0;
+	uint64_t end = p->timeout_ms ? now_ms() + p->timeout_ms : 0;
+	int status, failed;
 	bool over = false;
 	pid_t pid;
 
@@ -197,20 +280,20 @@ int process_run(const struct process *p, struct process_result *out, struct erro
 	close_end(&pipes.out[1]);
 	close_end(&pipes.err[1]);
 	close_end(&pipes.exec[1]);
-	if (read(pipes.exec[0], &failed, sizeof(failed)) == sizeof(failed)) {
-		waitpid(pid, &status, 0);
+	failed = exec_outcome(pipes.exec[0]);
+	if (failed) {
+		await(pid, 0, out);
 		pipes_close(&pipes);
 		if (failed == ENOENT)
 			return error_set(err, ERROR_NOT_FOUND, "%s: no such program",
 					 p->argv[0]);
 		return error_set_errno(err, failed, "start %s", p->argv[0]);
 	}
-	converse(p, &pipes, out, &over);
+	converse(p, &pipes, end, out, &over);
 	if (over || out->timed_out)
 		kill(pid, SIGKILL);
 	pipes_close(&pipes);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	status = await(pid, over ? 0 : end, out);
 	if (over)
 		return error_set(err, ERROR_LIMIT, "%s: its output is too long", p->argv[0]);
 	out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -42,7 +42,7 @@ static inline struct slice reader_bytes(struct reader *r, uint64_t len)
 		r->bad = true;
 		return out;
 	}
-	out = slice_of(r->s.data + r->at, (size_t)len);
+	out = slice_of(r->s.data ? r->s.data + r->at : NULL, (size_t)len);
 	r->at += (size_t)len;
 	return out;
 }

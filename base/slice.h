@@ -47,7 +47,7 @@ static inline bool slice_starts(struct slice s, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
-	return s.len >= n && memcmp(s.data, prefix, n) == 0;
+	return n == 0 || (s.len >= n && memcmp(s.data, prefix, n) == 0);
 }
 
 /* Without spaces, tabs, CR and LF at both ends. */

@@ -75,10 +75,11 @@ static ssize_t memory_read(struct stream *base, void *buf, size_t len, struct er
 	size_t n = MIN(len, s->left.len);
 
 	(void)err;
-	if (n)
+	if (n) {
 		memcpy(buf, s->left.data, n);
-	s->left.data += n;
-	s->left.len -= n;
+		s->left.data += n;
+		s->left.len -= n;
+	}
 	return (ssize_t)n;
 }
 
@@ -165,7 +166,7 @@ struct wrap_stream {
 	struct stream base;
 	struct stream *inner;
 	uint64_t limit, seen; /* bytes */
-	struct digest want;
+	struct digest want, got;
 	struct digest_state own, *state;
 	uint64_t *out_bytes;
 	bool ended;
@@ -183,11 +184,10 @@ static struct wrap_stream *wrap_new(struct stream *inner, const struct stream_op
 static ssize_t limit_read(struct stream *base, void *buf, size_t len, struct error *err)
 {
 	struct wrap_stream *s = (struct wrap_stream *)base;
-	ssize_t n = stream_read(s->inner, buf, len, err);
+	ssize_t n = s->seen > s->limit ? 0 : stream_read(s->inner, buf, len, err);
 
-	if (n <= 0)
-		return n;
-	s->seen += (uint64_t)n;
+	if (n > 0)
+		s->seen += (uint64_t)n;
 	if (s->seen > s->limit)
 		return error_set(err, ERROR_LIMIT, "holds more than %" PRIu64 " bytes", s->limit);
 	return n;
@@ -204,13 +204,14 @@ struct stream *stream_limit(struct stream *inner, uint64_t limit)
 
 static int verify_end(struct wrap_stream *s, struct error *err)
 {
-	struct digest got = digest_finish(&s->own);
 	char a[DIGEST_TEXT_MAX], b[DIGEST_TEXT_MAX];
 
+	if (!s->ended)
+		s->got = digest_finish(&s->own);
 	s->ended = true;
-	if (!digest_equal(&got, &s->want))
+	if (!digest_equal(&s->got, &s->want))
 		return error_set(err, ERROR_INTEGRITY, "has digest %s instead of %s",
-				 digest_text(&got, a), digest_text(&s->want, b));
+				 digest_text(&s->got, a), digest_text(&s->want, b));
 	return 0;
 }
 
@@ -220,7 +221,7 @@ static ssize_t verify_read(struct stream *base, void *buf, size_t len, struct er
 	ssize_t n;
 
 	if (s->ended)
-		return 0;
+		return verify_end(s, err); /* what was refused stays refused */
 	n = stream_read(s->inner, buf, len, err);
 	if (n < 0)
 		return -1;

@@ -88,22 +88,23 @@ static int add_field(struct deb822 *out, struct slice line, struct place at, str
 }
 
 /*
- * A value without outer blanks, and without comment lines before its first line, so that a "#" at
- * its very beginning is always text of its own.
+ * A value without outer blanks and outer comment lines, so that a "#" at its very beginning is
+ * always text of its own.
  */
 static struct slice trim_value(struct slice value)
 {
-	struct slice line;
+	struct slice rest = value, line;
+	const uint8_t *last;
 
-	for (;;) {
-		struct slice rest = value;
-
-		if (!cut_line(&rest, &line) || slice_trim(line).len)
-			return slice_trim(value);
+	while (cut_line(&rest, &line) && !slice_trim(line).len) {
+		while (rest.len && rest.data[0] == '#')
+			ignore_result(cut_line(&rest, &line));
 		value = rest;
-		while (value.len && value.data[0] == '#')
-			ignore_result(cut_line(&value, &line));
 	}
+	value = slice_trim(value);
+	while (value.len && (last = memrchr(value.data, '\n', value.len)) && last[1] == '#')
+		value = slice_trim(slice_of(value.data, (size_t)(last - value.data)));
+	return value;
 }
 
 /* The last field, complete now: check its size and cut its outer blanks. */

@@ -132,6 +132,15 @@ static void test_comments_are_skipped(void **state)
 	assert_false(deb822_line(&value, &line));
 }
 
+static void test_comments_around_a_value_are_cut(void **state)
+{
+	cleanup_deb822 struct deb822 stanza = first(slice_str("A:\n \n# c\n\t\n x\n y\n# c\n \nB:\n# c\n \n"));
+
+	(void)state;
+	check_value(deb822_get(&stanza, "A"), "x\n y");
+	check_value(deb822_get(&stanza, "B"), "");
+}
+
 static void test_a_value_may_begin_with_a_hash(void **state)
 {
 	cleanup_deb822 struct deb822 stanza = first(slice_str("A: #1 tool\nB:\n #x\n"));
@@ -224,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_a_line_of_blanks_continues_the_value),
 		cmocka_unit_test(test_lines_may_end_in_carriage_return),
 		cmocka_unit_test(test_comments_are_skipped),
+		cmocka_unit_test(test_comments_around_a_value_are_cut),
 		cmocka_unit_test(test_a_value_may_begin_with_a_hash),
 		cmocka_unit_test(test_bad_lines_are_refused_with_their_number),
 		cmocka_unit_test(test_a_nul_byte_is_refused),
