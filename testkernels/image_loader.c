@@ -174,6 +174,20 @@ static void conf_read(struct conf *c, const char *path, unsigned depth)
 	}
 }
 
+static bool holds_libraries(int rootfd, const char *dir)
+{
+	struct fs_names names = { 0 };
+	struct error ignored = { 0 };
+	bool any = false;
+
+	if (fs_list(rootfd, dir + 1, &names, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < names.len; i++)
+		any |= strstr(names.items[i], ".so") != NULL;
+	fs_names_release(&names);
+	return any;
+}
+
 /* The directories the cache knows, in the order in which ld.so.conf gives them. */
 static void add_cached(int rootfd, struct image_loader *l, struct arena *arena)
 {
@@ -208,7 +222,7 @@ static void add_cached(int rootfd, struct image_loader *l, struct arena *arena)
 		dir = arena_printf(arena, "/%s", strbuf_text(&path));
 		if (has(known.dirs.items, known.dirs.len, dir))
 			add_dir(rootfd, l, arena, dir);
-		else if (!has(defaults, ARRAY_LEN(defaults), dir))
+		else if (!has(defaults, ARRAY_LEN(defaults), dir) && holds_libraries(rootfd, dir))
 			vec_push(&l->forgotten, dir);
 	}
 	for (size_t i = 0; i < known.dirs.len; i++)

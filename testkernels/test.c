@@ -166,10 +166,11 @@ static bool report_loader(struct session *s, const struct probe_lines *lines,
 	if (s->loader.forgotten.len) {
 		evidence_list(t->evidence, "not_in_cache", s->loader.forgotten.items,
 			      s->loader.forgotten.len);
-		t->hint = arena_printf(arena,
-				       "%s is in ld.so.conf but not in the loader's cache: run "
-				       "ldconfig when the image is built",
-				       s->loader.forgotten.items[0]);
+		t->message = arena_printf(arena,
+					  "%s is in ld.so.conf but not in the loader's cache, so it "
+					  "is not searched",
+					  s->loader.forgotten.items[0]);
+		t->hint = "run ldconfig when the image is built";
 	}
 	if (lines->hello) {
 		evidence_text(t->evidence, "libc",

@@ -235,7 +235,16 @@ static void add_evidence(const struct test_result *t, struct strbuf *out)
 	}
 }
 
-static void add_result(const struct test_result *t, bool colour, struct strbuf *out)
+static void add_sentence(const char *before, const char *text, struct strbuf *out)
+{
+	strbuf_adds(out, before);
+	add_clean(out, text);
+	strbuf_addc(out, '\n');
+}
+
+/* `before` is the result printed before it, or NULL: the same words are not said twice. */
+static void add_result(const struct test_result *t, const struct test_result *before, bool colour,
+		       struct strbuf *out)
 {
 	static const char *const colours[] = { "\033[32m", "\033[31m", "\033[33m", "\033[31m" };
 
@@ -248,16 +257,15 @@ static void add_result(const struct test_result *t, bool colour, struct strbuf *
 	if (t->blame)
 		strbuf_addf(out, "  blame: %s", blame_names[t->blame]);
 	strbuf_addc(out, '\n');
-	if (t->message && t->status != TEST_PASS && t->status != TEST_SKIP) {
-		strbuf_adds(out, "      ");
-		add_clean(out, t->message);
-		strbuf_addc(out, '\n');
+	if (!t->message || t->status == TEST_SKIP)
+		return;
+	if (before && before->message && str_equal(before->message, t->message)) {
+		strbuf_adds(out, "      (as above)\n");
+		return;
 	}
-	if (t->hint && t->status != TEST_PASS) {
-		strbuf_adds(out, "      -> ");
-		add_clean(out, t->hint);
-		strbuf_addc(out, '\n');
-	}
+	add_sentence("      ", t->message, out);
+	if (t->hint)
+		add_sentence("      -> ", t->hint, out);
 }
 
 /* Each reason for skipping once, with how many and its first sentence. */
@@ -296,8 +304,10 @@ void test_report_text(const struct test_report *r, bool colour, bool verbose, st
 	strbuf_addf(out, " in mode %s", r->mode ? r->mode : "none");
 	strbuf_adds(out, r->mode && str_equal(r->mode, "loader") ? " (no isolation)\n" : "\n");
 	for (size_t i = 0; i < all; i++) {
-		if (verbose || r->tests.items[i].status != TEST_SKIP)
-			add_result(&r->tests.items[i], colour, out);
+		const struct test_result *t = &r->tests.items[i];
+
+		if (verbose || t->status != TEST_SKIP)
+			add_result(t, i ? t - 1 : NULL, colour, out);
 	}
 	strbuf_addf(out, "ran %zu of %zu", all - s.skip, all);
 	add_skips(r, out);

@@ -113,6 +113,8 @@ static const struct loader_row {
 	{ "failed to map segment", "damaged-library",
 	  "the file is cut off, or lies where programs may not be run from" },
 	{ "object file has no", "damaged-library", "the file is damaged: install its package again" },
+	{ "Error loading shared library ld-linux", "needs-glibc",
+	  "the image's C library is musl; CUDA's libraries need glibc: use a base image with it" },
 	{ "Error loading shared library", "missing-library",
 	  "add the package that holds it, or its directory to the loader's search path" },
 	{ "cannot open shared object file", "missing-library",
@@ -149,11 +151,17 @@ static const char *as_in_image(const char *text, const char *root, struct arena 
 
 	if (!text || !n)
 		return text ? arena_strdup(arena, text) : NULL;
-	while (*text) {
-		if (strncmp(text, root, n) == 0 && (text[n] == '/' || !text[n]))
+	for (char before = ' '; *text;) {
+		bool starts = !strchr("/._-", before) && !(before >= '0' && before <= '9') &&
+			      !((before | 0x20) >= 'a' && (before | 0x20) <= 'z');
+
+		if (starts && strncmp(text, root, n) == 0 && (text[n] == '/' || !text[n])) {
 			text += n;
-		else
-			strbuf_addc(&out, *text++);
+			before = '/';
+			continue;
+		}
+		before = *text;
+		strbuf_addc(&out, *text++);
 	}
 	return arena_strdup(arena, strbuf_text(&out));
 }
@@ -329,6 +337,12 @@ static void judge_death(const struct probe_outcome *o, const struct verdict_cont
 					  signal_name(o->signal), *words ? ", last words: " : "",
 					  words);
 		v->hint = "a part of the set is missing, damaged or of another version";
+		if (c->damage || o->signal == SIGBUS) {
+			v->code_name = "damaged-library";
+			v->message = arena_printf(arena, "%s (%s)", v->message,
+						  c->damage ? c->damage : "a file it uses is cut off");
+			v->hint = "install its package again";
+		}
 		if (o->signal == SIGKILL) {
 			v->blame = BLAME_HOST;
 			v->hint = "something on the host killed it, perhaps for want of memory";
