@@ -26,7 +26,7 @@ rule_ids := $(foreach f,$(notdir $(rule_src)),$(firstword $(subst _, ,$(f))))
 tables   := $(sort $(wildcard manifests/tables/*))
 probe_src := $(sort $(wildcard testkernels/probe/*.c))
 lib_src  := $(sort $(wildcard $(modules:%=%/*.c)))
-lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o) $(if $(tables),$O/manifests/embedded.gen.o) $(if $(probe_src),$O/testkernels/probe.gen.o)
+lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o $O/lint/cases.gen.o) $(if $(tables),$O/manifests/embedded.gen.o) $(if $(probe_src),$O/testkernels/probe.gen.o)
 cli_obj  := $(patsubst %.c,$O/%.o,$(sort $(wildcard cli/*.c)))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 unit_bin := $(unit_src:%.c=$O/%)
@@ -73,6 +73,10 @@ $O/lint/rules.gen.c: $O/sources # the rule table, from the file names
 	   for id in $(rule_ids); do echo "extern const struct rule rule_$$id;"; done; \
 	   echo 'const struct rule *const rules[] = {'; for id in $(rule_ids); do echo "	&rule_$$id,"; done; \
 	   echo '};'; echo 'const size_t rules_count = ARRAY_LEN(rules);'; } >$@
+
+$O/lint/cases.gen.c: $(rule_src:%.c=%.cases) manifests/embed $O/sources # the rules' cases, for their pages and tests
+	@mkdir -p $(@D)
+	@manifests/embed $(rule_src:%.c=%.cases) | sed 's/embedded_files/rule_case_files/; s/embedded_count/rule_case_file_count/; s/struct embedded/struct rule_case_file/; s/table_/cases_/g; s|manifests/embedded.h|lint/rule_cases.h|' >$@
 
 $O/manifests/embedded.gen.c: $(tables) manifests/embed $O/sources # the tables become part of the program
 	@mkdir -p $(@D)
@@ -142,6 +146,14 @@ check: ## everything that needs no GPU; installs what is missing when run as roo
 check-all: all
 	@tests/run-all
 
+docs: $O/tests/tools/rule_pages ## write the pages of the lint rules, docs/rules/
+	@mkdir -p docs/rules
+	$Q$< docs/rules
+
+$O/tests/tools/%: $O/tests/tools/%.o $O/libgpuimg.a
+	@$(if $V,,echo '  LINK $@')
+	$Q$(link) -o $@ $^ $(deps_l)
+
 check-unit: $(unit_bin) $(if $(cli_obj),$O/gpuimg) ## unit tests
 	@tests/run-unit $(unit_bin)
 
@@ -194,5 +206,5 @@ install: all ## DESTDIR and PREFIX are honoured
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: all help check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: all help docs check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz bench demo install clean FORCE

@@ -2,6 +2,7 @@
 
 extern const struct command command_fetch;
 extern const struct command command_inspect;
+extern const struct command command_lint;
 extern const struct command command_lock;
 extern const struct command command_push;
 extern const struct command command_test;
@@ -9,6 +10,7 @@ extern const struct command command_test;
 const struct command *const commands[] = {
 	&command_fetch,
 	&command_inspect,
+	&command_lint,
 	&command_lock,
 	&command_push,
 	&command_test,

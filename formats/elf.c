@@ -21,6 +21,10 @@ enum {
 	STB_WEAK_BIND = 2,
 	INTERP_MAX = 4096,
 	NEEDED_MAX = 65536,
+	WINDOW_HEAD = 4 << 20,
+	WINDOW_FIRST_MAX = 48 << 20, /* symbols and strings of the largest libraries */
+	WINDOW_SEGMENT_MAX = 4 << 20,
+	WINDOW_NAMES = 64 << 10, /* the section names stand right before the headers */
 };
 
 static const uint64_t DT_FLAGS_1_TAG = 0x6ffffffb;
@@ -434,6 +438,48 @@ uint64_t elf_dynamic_end(struct slice head)
 			end = MAX(end, last);
 	}
 	return end;
+}
+
+static size_t add_window(struct elf_window *out, size_t count, size_t max, uint64_t file_size,
+			 uint64_t offset, uint64_t size)
+{
+	if (count >= max || offset >= file_size)
+		return count;
+	out[count] = (struct elf_window){ offset, MIN(size, file_size - offset) };
+	return count + 1;
+}
+
+size_t elf_windows(struct slice head, uint64_t file_size, struct elf_window *out, size_t max)
+{
+	struct elf elf = { .file = head };
+	struct header h = { 0 };
+	struct error ignored = { 0 };
+	struct slice table = { 0 };
+	uint64_t first = WINDOW_HEAD;
+	size_t count = 0;
+
+	if (read_ident(&elf, &ignored) < 0 || read_header(&elf, &h, &ignored) < 0)
+		return 0;
+	if (h.phnum != PN_XNUM_VALUE &&
+	    slice_sub(head, h.phoff, (uint64_t)h.phnum * h.phentsize, &table)) {
+		for (size_t i = 0; i < h.phnum; i++) {
+			struct segment s = segment_at(&elf, table, &h, i);
+
+			if (s.type == PT_LOAD_TYPE && s.offset == 0 && s.filesz > first &&
+			    s.filesz <= WINDOW_FIRST_MAX)
+				first = s.filesz;
+			if (s.type == PT_DYNAMIC_TYPE || s.type == PT_INTERP_TYPE ||
+			    (s.type == PT_LOAD_TYPE && s.filesz <= WINDOW_SEGMENT_MAX))
+				count = add_window(out, count, max, file_size, s.offset,
+						   MIN(s.filesz, (uint64_t)WINDOW_SEGMENT_MAX));
+		}
+	}
+	count = add_window(out, count, max, file_size, 0, first);
+	if (h.shoff)
+		count = add_window(out, count, max, file_size,
+				   h.shoff > WINDOW_NAMES ? h.shoff - WINDOW_NAMES : 0,
+				   WINDOW_SEGMENT_MAX);
+	return count;
 }
 
 const struct elf_section *elf_section(const struct elf *elf, const char *name)

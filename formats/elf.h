@@ -57,6 +57,17 @@ void elf_release(struct elf *elf);
  * runpath (section headers aside); 0 when `head` is too short to tell.
  */
 uint64_t elf_dynamic_end(struct slice head);
+struct elf_window {
+	uint64_t offset, size; /* bytes, inside the file */
+};
+
+/*
+ * The parts of a file of `file_size` bytes that elf_read looks at, for a reader that does not
+ * want to hold all of a large one: the head, small segments, the dynamic section, the section
+ * headers and what stands just before them. `head` holds the first bytes (64 KiB is plenty).
+ * Gives at most `max` windows in any order, which may overlap; 0 when `head` tells nothing.
+ */
+size_t elf_windows(struct slice head, uint64_t file_size, struct elf_window *out, size_t max);
 const struct elf_section *elf_section(const struct elf *elf, const char *name);
 
 struct elf_symbol {

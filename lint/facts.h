@@ -1,0 +1,190 @@
+/*
+ * What is known of an image: the merged tree, the ELF objects in it, packages, configuration and
+ * the few texts that decide how things load and start. Gathered in one streaming pass over the
+ * layers; rules only query.
+ *
+ * Paths that facts hand out are absolute in the image ("/usr/lib/libfoo.so.1"). Every string
+ * lives as long as the facts.
+ */
+#ifndef LINT_FACTS_H
+#define LINT_FACTS_H
+
+#include "formats/elf.h"
+#include "formats/ldcache.h"
+#include "lint/target.h"
+#include "manifests/driver_libraries.h"
+#include "oci/image.h"
+#include "oci/tree.h"
+
+/* What the ELF header and the dynamic section of one file say. */
+struct elf_facts {
+	bool is64, big_endian, is_dynamic;
+	bool gpu_code;      /* holds a section with GPU code */
+	bool names_gpu;     /* a string in it names a CUDA or driver library */
+	bool incomplete;    /* a part that was looked for is not in the file */
+	uint16_t type, machine;
+	const char *interp; /* NULL: none */
+	const char *soname; /* NULL: none */
+	const char *rpath, *runpath; /* as written; NULL: none */
+	const char *const *needed;
+	size_t needed_count;
+};
+
+/* A secret that was seen in a file. The value itself is never kept. */
+struct secret_facts {
+	const char *kind;   /* "Hugging Face token" */
+	const char *masked; /* "hf_x…yz (37 characters)" */
+	size_t line;        /* from 1; 0 in binary files */
+	struct secret_facts *next;
+};
+
+/* What is known of the content of one regular file; tree_node.facts. */
+struct file_facts {
+	const struct elf_facts *elf; /* NULL: not an ELF file */
+	const char *text;            /* kept content of files that matter; NULL: not kept */
+	size_t text_len;             /* bytes */
+	const char *shebang;         /* the first line of a script, without "#!"; NULL: none */
+	struct secret_facts *secrets;
+	bool zero; /* no bytes at all */
+};
+
+/* An effective ELF file, or one hard link to it. */
+struct object {
+	const char *path;
+	const struct tree_node *node;
+	const struct elf_facts *elf;
+	bool reachable; /* the entrypoint, a program on PATH or a Python module loads it */
+};
+
+/* A directory the loader's configuration names. */
+struct search_dir {
+	const char *path;  /* as configured, absolute */
+	const char *where; /* "/etc/ld.so.conf.d/cuda.conf", "LD_LIBRARY_PATH" */
+};
+
+struct search_dirs {
+	struct search_dir *items;
+	size_t len, cap;
+};
+
+struct package {
+	const char *name, *version;
+	const char *kind; /* "dpkg", "wheel" */
+	const char *path; /* of the record */
+};
+
+struct loader;
+
+/* A promise about blobs that a layer broke. */
+struct layer_problem {
+	size_t layer;
+	bool diff_id;     /* the uncompressed digest; else the blob itself */
+	bool compressed;  /* diff_id equals the digest of the compressed bytes */
+	bool unreadable;  /* missing or cut: the image was not read completely */
+	const char *text; /* one sentence */
+};
+
+struct facts {
+	struct arena arena;
+	struct tree tree;
+	const struct target *target;
+	bool is_rootfs;                    /* unpacked root: no layers, configuration or history */
+	size_t layer_count;
+	const struct image_config *config; /* NULL for an unpacked root */
+	const struct manifest *manifest;   /* NULL for an unpacked root */
+
+	struct { struct object *items; size_t len, cap; } objects; /* sorted by path */
+	struct map object_by_path;         /* path → struct object */
+	struct map objects_by_name;        /* soname, and file name → struct object_names */
+	struct search_dirs environment;    /* LD_LIBRARY_PATH, in order */
+	struct search_dirs conf;           /* ld.so.conf and what it includes, in order */
+	struct search_dirs path;           /* PATH, in order; Docker's default when unset */
+	struct ldcache cache;
+	bool has_cache, has_conf;
+	bool conf_includes_dropins;        /* a pattern matches /etc/ld.so.conf.d/00-x.conf */
+	struct { struct package *items; size_t len, cap; } packages;
+	struct { struct layer_problem *items; size_t len, cap; } problems;
+
+	struct loader *loader; /* lint/loader.h */
+	struct driver_libraries driver; /* what the host provides at start */
+	uint16_t machine;     /* ELF_MACHINE_* of the image; 0 when unknown */
+	bool is_musl;
+	bool is_debian_libc;  /* the default directories are those of a triplet */
+	bool has_debian_version;
+	bool is_gpu_image;
+	const char *gpu_reason; /* "ships /usr/lib/libcudart.so.12", or NULL */
+	bool driver_container;  /* kernel modules or a driver installer are in it */
+	bool unreadable;        /* a layer could not be read to its end */
+	const char *unreadable_text;
+	struct { struct arena **items; size_t len, cap; } arenas; /* of the layers' contents */
+};
+
+struct object_names {
+	const struct object **items;
+	size_t len, cap;
+};
+
+/*
+ * Read a whole image (or unpacked root). Layers are decompressed on several threads; nothing is
+ * unpacked. A blob that is missing, cut or has another digest is a problem, not an error; a layer
+ * that cannot be read to its end leaves what was read, and `unreadable`.
+ * Errors: ERROR_SYSTEM of an unpacked root.
+ */
+int facts_read(struct facts *facts, struct image *image, const struct target *target,
+	       struct error *err) MUST_USE;
+void facts_release(struct facts *facts);
+#define cleanup_facts cleanup(facts_release)
+
+/*
+ * The two steps of facts_read, for facts made by hand: add entries in order, then derive the
+ * rest. `content` (may be NULL) must live as long as the facts.
+ */
+void facts_add(struct facts *facts, size_t layer, const struct tar_entry *entry,
+	       struct file_facts *content);
+int facts_derive(struct facts *facts, struct error *err) MUST_USE;
+
+/* --- queries; all paths absolute */
+
+/* The file facts of a node's content (hard links followed), or NULL. */
+const struct file_facts *node_facts(const struct tree_node *node);
+/* The entry at exactly `path`, links not followed; NULL: none. */
+struct tree_node *facts_lookup(const struct facts *facts, const char *path);
+/* Links followed; *out_path (may be NULL) the resolved path, in the facts' arena. */
+struct tree_node *facts_resolve(const struct facts *facts, const char *path,
+				const char **out_path);
+bool facts_is_dir(const struct facts *facts, const char *path);
+/* `path` with its links followed when something is there, else cleaned; for comparing. */
+const char *facts_real(const struct facts *facts, const char *path);
+/* The kept text of a file, or a slice with data NULL. */
+struct slice facts_text(const struct facts *facts, const char *path);
+/* "x86_64-linux-gnu" for the machine, or "". */
+const char *machine_triplet(uint16_t machine);
+/* "x86-64", "AArch64", … */
+const char *machine_name(uint16_t machine);
+/* The ELF object a path ends in, or NULL. */
+const struct object *facts_object(const struct facts *facts, const char *path);
+/* Objects with that soname or file name; NULL: none. */
+const struct object_names *facts_named(const struct facts *facts, const char *name);
+/* The nodes in a directory, sorted. Release with vec_release. */
+void facts_list(const struct facts *facts, const char *dir, struct tree_nodes *out);
+/* The absolute path of a node. */
+const char *facts_path(const struct facts *facts, const struct tree_node *node);
+/* The value of an environment variable, or NULL. */
+const char *facts_env(const struct facts *facts, const char *name);
+bool facts_requests_jetson(const struct facts *facts);
+/* "layer 3" for people, or "" of an unpacked root; for evidence. */
+int facts_layer(const struct facts *facts, const struct tree_node *node);
+
+/* --- words about paths */
+
+const char *path_name(const char *path);                   /* the last component */
+const char *path_dir(const struct facts *facts, const char *path); /* without it; "/" at least */
+bool path_has_part(const char *path, const char *part);    /* a component equal to `part` */
+bool path_is_stub(const char *path);                       /* in a directory named stubs */
+bool path_is_compat(const char *path);                     /* in a forward-compatibility directory */
+bool path_is_sample(const char *path); /* documentation, samples, test data, foreign platforms */
+bool path_is_tegra(const char *path);
+/* Shell pattern over the whole path; "*" crosses "/". */
+bool path_matches(const char *pattern, const char *path);
+
+#endif

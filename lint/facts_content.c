@@ -1,0 +1,247 @@
+#include "lint/facts_parts.h"
+
+#include <sys/mman.h>
+
+enum {
+	HEAD_BYTES = 64 * 1024,
+	CHUNK_BYTES = 256 * 1024,
+	OVERLAP_BYTES = 512, /* longer than any secret */
+	METADATA_MAX = 64 * 1024,
+	SHEBANG_MAX = 256,
+	SCRIPT_MAX = 64 * 1024,
+	TEXT_PROBE = 1024,
+};
+
+/* Append up to `want` bytes; short only at the end. */
+static int fill(struct stream *s, struct strbuf *out, size_t want, struct error *err)
+{
+	size_t goal = out->len + want;
+
+	if (out->cap < goal + 1) {
+		out->data = xreallocarray(out->data, goal + 1, 1);
+		out->cap = goal + 1;
+	}
+	while (out->len < goal) {
+		ssize_t n = stream_read(s, out->data + out->len, goal - out->len, err);
+
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		out->len += (size_t)n;
+	}
+	out->data[out->len] = '\0';
+	return 0;
+}
+
+/* Let the buffer hold the first `goal` bytes of the file, or all of a smaller one. */
+static int fill_to(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
+		   size_t goal, struct error *err)
+{
+	goal = (size_t)MIN(entry->size, (uint64_t)goal);
+	return buffer->len < goal ? fill(content, buffer, goal - buffer->len, err) : 0;
+}
+
+/* Bytes of this file's content to keep: 0 for most. */
+static size_t keep_limit(const char *path)
+{
+	if (str_equal(path, "etc/ld.so.conf") || str_starts(path, "etc/ld.so.conf.d/") ||
+	    (str_starts(path, "etc/ld-musl-") && str_ends(path, ".path")) ||
+	    str_equal(path, "etc/passwd") || str_equal(path, "etc/os-release") ||
+	    str_equal(path, "usr/lib/os-release"))
+		return MIB;
+	if (str_equal(path, "etc/ld.so.cache") || str_equal(path, "var/lib/dpkg/status") ||
+	    str_starts(path, "var/lib/dpkg/status.d/"))
+		return CONTENT_WHOLE_MAX;
+	if (str_starts(path, "var/lib/dpkg/info/") && str_ends(path, ".list") &&
+	    (strstr(path, "cuda") || strstr(path, "nvidia") || strstr(path, "cudnn")))
+		return MIB;
+	if (str_ends(path, ".dist-info/METADATA"))
+		return METADATA_MAX;
+	return 0;
+}
+
+static bool is_text(struct slice head)
+{
+	return head.len && !memchr(head.data, 0, MIN(head.len, (size_t)TEXT_PROBE));
+}
+
+static struct file_facts *facts_of(struct arena *arena, struct file_facts **out)
+{
+	if (!*out)
+		*out = arena_alloc(arena, sizeof(**out));
+	return *out;
+}
+
+static void keep_text(struct slice bytes, size_t limit, struct arena *arena,
+		      struct file_facts **out)
+{
+	struct file_facts *f = facts_of(arena, out);
+
+	f->text_len = MIN(bytes.len, limit);
+	f->text = arena_slice(arena, slice_of(bytes.data, f->text_len));
+}
+
+static void note_shebang(struct slice head, struct arena *arena, struct file_facts **out)
+{
+	struct slice line = slice_of(head.data + 2, MIN(head.len - 2, (size_t)SHEBANG_MAX));
+	const uint8_t *end = memchr(line.data, '\n', line.len);
+
+	if (end)
+		line.len = (size_t)(end - line.data);
+	facts_of(arena, out)->shebang = arena_slice(arena, line);
+}
+
+static void note_license(const char *path, struct slice bytes, struct arena *arena,
+			 struct file_facts **out)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	struct secret_facts *s;
+
+	if (!str_starts(name, "client_configuration_token") || !str_ends(name, ".tok") ||
+	    bytes.len < 100 || !slice_starts(bytes, "eyJ"))
+		return;
+	s = arena_alloc(arena, sizeof(*s));
+	s->kind = "NVIDIA license token";
+	s->masked = arena_printf(arena, "eyJ..., %zu characters", bytes.len);
+	s->line = 1;
+	s->next = facts_of(arena, out)->secrets;
+	(*out)->secrets = s;
+}
+
+/* Text and byte code in pieces, so that the size of the file does not matter. */
+static int scan_rest(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
+		     bool binary, struct arena *arena, struct file_facts **out, struct error *err)
+{
+	struct secret_facts *list = NULL;
+
+	for (;;) {
+		struct slice piece = strbuf_slice(buffer);
+
+		secrets_find(entry->path, piece, binary, arena, &list);
+		if (piece.len < CHUNK_BYTES || list)
+			break;
+		binary = true; /* lines were counted in the first piece only */
+		memmove(buffer->data, buffer->data + piece.len - OVERLAP_BYTES, OVERLAP_BYTES);
+		strbuf_truncate(buffer, OVERLAP_BYTES);
+		if (fill(content, buffer, CHUNK_BYTES, err) < 0)
+			return -1;
+	}
+	if (list)
+		facts_of(arena, out)->secrets = list;
+	return 0;
+}
+
+/* A large ELF file: an address range as large as the file, of which only the windows are filled. */
+static int read_windows(const struct tar_entry *entry, struct stream *content,
+			struct strbuf *buffer, const struct elf_window *windows, size_t count,
+			uint8_t *whole, struct error *err)
+{
+	uint64_t at = 0;
+
+	while (buffer->len) {
+		for (size_t i = 0; i < count; i++) {
+			uint64_t from = MAX(at, windows[i].offset);
+			uint64_t end = MIN(at + buffer->len, windows[i].offset + windows[i].size);
+
+			end = MIN(end, entry->size);
+			if (from < end)
+				memcpy(whole + from, buffer->data + (from - at),
+				       (size_t)(end - from));
+		}
+		at += buffer->len;
+		strbuf_truncate(buffer, 0);
+		if (fill(content, buffer, CHUNK_BYTES, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_large_elf(const struct tar_entry *entry, struct stream *content,
+			  struct strbuf *buffer, struct arena *arena, struct file_facts **out,
+			  struct error *err)
+{
+	struct elf_window windows[40];
+	size_t count = elf_windows(strbuf_slice(buffer), entry->size, windows, ARRAY_LEN(windows));
+	uint8_t *whole;
+	int rc;
+
+	if (!count || entry->size > 64 * GIB)
+		return 0;
+	whole = mmap(NULL, (size_t)entry->size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (whole == MAP_FAILED)
+		return error_set_errno(err, errno, "address space for %" PRIu64 " bytes of %s",
+				       entry->size, entry->path);
+	rc = read_windows(entry, content, buffer, windows, count, whole, err);
+	if (rc == 0) {
+		const struct elf_facts *elf =
+			elf_facts_of(slice_of(whole, (size_t)entry->size), arena);
+
+		if (elf)
+			facts_of(arena, out)->elf = elf;
+	}
+	munmap(whole, (size_t)entry->size);
+	return rc;
+}
+
+static int read_elf(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
+		    struct arena *arena, struct file_facts **out, struct error *err)
+{
+	const struct elf_facts *elf;
+
+	if (entry->size > CONTENT_WHOLE_MAX)
+		return read_large_elf(entry, content, buffer, arena, out, err);
+	if (fill_to(entry, content, buffer, CONTENT_WHOLE_MAX, err) < 0)
+		return -1;
+	elf = elf_facts_of(strbuf_slice(buffer), arena);
+	if (elf)
+		facts_of(arena, out)->elf = elf;
+	return 0;
+}
+
+/* Is a script that a container is likely to start with? Its text tells what it decides. */
+static bool is_start_script(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	return strstr(name, "entrypoint") || strstr(name, "entry") || strstr(name, "start");
+}
+
+int content_facts_read(const struct tar_entry *entry, struct stream *content,
+		       struct strbuf *buffer, struct arena *arena, struct file_facts **out,
+		       struct error *err)
+{
+	size_t keep = keep_limit(entry->path);
+	bool byte_code = str_ends(entry->path, ".pyc");
+	struct slice head;
+
+	*out = NULL;
+	strbuf_truncate(buffer, 0);
+	if (!entry->size) {
+		facts_of(arena, out)->zero = true;
+		return 0;
+	}
+	if (fill(content, buffer, (size_t)MIN(entry->size, (uint64_t)HEAD_BYTES), err) < 0)
+		return -1;
+	head = strbuf_slice(buffer);
+	if (elf_is(head))
+		return read_elf(entry, content, buffer, arena, out, err);
+	if (!keep && !byte_code && !is_text(head))
+		return 0;
+	if (slice_starts(head, "#!")) {
+		note_shebang(head, arena, out);
+		if (is_start_script(entry->path))
+			keep = MAX(keep, (size_t)SCRIPT_MAX);
+	}
+	note_license(entry->path, head, arena, out);
+	if (keep && fill_to(entry, content, buffer, keep, err) < 0)
+		return -1;
+	if (keep)
+		keep_text(strbuf_slice(buffer), keep, arena, out);
+	if (str_equal(entry->path, "etc/ld.so.cache"))
+		return 0;
+	if (fill_to(entry, content, buffer, CHUNK_BYTES, err) < 0)
+		return -1;
+	return scan_rest(entry, content, buffer, byte_code, arena, out, err);
+}

@@ -1,0 +1,42 @@
+/*
+ * The parts facts.c is made of; private to lint/facts*.c and its tests.
+ */
+#ifndef LINT_FACTS_PARTS_H
+#define LINT_FACTS_PARTS_H
+
+#include "base/stream.h"
+#include "lint/facts.h"
+
+/* Files up to this many bytes are looked at whole; larger ones through windows. */
+enum { CONTENT_WHOLE_MAX = 16 * 1024 * 1024 };
+
+/* facts_elf.c: the facts of an ELF file, in `arena`; NULL when it is too damaged to tell. */
+const struct elf_facts *elf_facts_of(struct slice file, struct arena *arena);
+
+/*
+ * facts_content.c: what is to be known of a regular file. Reads as much of `content` as that
+ * needs. `buffer` is scratch space that is reused. *out NULL: nothing of interest.
+ */
+int content_facts_read(const struct tar_entry *entry, struct stream *content,
+		       struct strbuf *buffer, struct arena *arena, struct file_facts **out,
+		       struct error *err) MUST_USE;
+
+/* facts_secrets.c: secrets in the bytes of a file. `first_line` is the number of its first line. */
+void secrets_find(const char *path, struct slice bytes, bool binary, struct arena *arena,
+		  struct secret_facts **list);
+
+/*
+ * facts_tree.c: all layers of an image, or an unpacked root. A layer that cannot be read to its
+ * end leaves what was read, and facts->unreadable.
+ */
+void tree_facts_read(struct facts *facts, struct image *image);
+int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err) MUST_USE;
+
+/* facts_config.c: search paths of the loader and the shell. */
+void config_facts_derive(struct facts *facts);
+/* facts_packages.c: dpkg and Python records. */
+void package_facts_derive(struct facts *facts);
+/* facts_gpu.c: whether this is a GPU image, and why. */
+void gpu_facts_derive(struct facts *facts);
+
+#endif

@@ -1,0 +1,277 @@
+/*
+ * The pass over the layers. Each layer is read by a job of its own into a list of entries; the
+ * lists are merged in order. A layer that was merged gives its memory back.
+ */
+#include "lint/facts_parts.h"
+
+#include "base/fs.h"
+#include "base/pool.h"
+#include "formats/tar_read.h"
+#include "lint/readahead.h"
+
+enum { LAYERS_AT_ONCE_MAX = 4 };
+
+struct layer_entry {
+	struct tar_entry entry;
+	struct file_facts *facts;
+};
+
+struct layer_job {
+	struct pool_job job;
+	struct image *image;
+	size_t index;
+	struct arena names;   /* freed when merged */
+	struct arena content; /* kept */
+	VEC(struct layer_entry) entries;
+	int status;
+	struct error err;
+	bool damaged; /* the blob, or what it unpacks to, is not what it should be */
+	struct layer_problem problem;
+};
+
+static int read_entry(struct layer_job *job, struct tar_reader *reader,
+		      const struct tar_entry *entry, struct strbuf *buffer, struct error *err)
+{
+	struct layer_entry *out = vec_add(&job->entries);
+
+	out->entry = *entry;
+	out->entry.path = arena_strdup(&job->names, entry->path);
+	out->entry.link = arena_strdup(&job->names, entry->link);
+	out->entry.xattrs = NULL;
+	out->entry.xattr_count = 0;
+	if (entry->type != TAR_FILE)
+		return 0;
+	return content_facts_read(entry, tar_read_content(reader), buffer, &job->content,
+				  &out->facts, err);
+}
+
+static int read_layer(struct layer_job *job, struct error *err)
+{
+	cleanup_strbuf struct strbuf buffer = { 0 };
+	cleanup_stream struct stream *plain = image_layer(job->image, job->index, err);
+	cleanup_tar_reader struct tar_reader *reader = NULL;
+	struct tar_entry entry;
+	int more;
+
+	if (!plain)
+		return -1;
+	plain = readahead_stream(plain);
+	reader = tar_read_open(plain);
+	while ((more = tar_read_next(reader, &entry, err)) > 0) {
+		if (read_entry(job, reader, &entry, &buffer, err) < 0)
+			return -1;
+	}
+	if (more < 0)
+		return -1;
+	return stream_drain(plain, NULL, err);
+}
+
+/* What the uncompressed bytes of a layer really are. */
+static int actual_diff_id(struct layer_job *job, struct digest *out, struct error *err)
+{
+	cleanup_stream struct stream *blob = image_layer_blob(job->image, job->index, err);
+	cleanup_stream struct stream *plain = NULL, *hashed = NULL;
+	cleanup_digest struct digest_state state = { 0 };
+	int rc;
+
+	if (!blob)
+		return -1;
+	plain = decompress_auto(blob, NULL, err);
+	if (!plain)
+		return -1;
+	digest_init(&state, DIGEST_SHA256);
+	hashed = stream_digest(plain, &state, NULL);
+	rc = stream_drain(hashed, NULL, err);
+	if (rc == 0)
+		*out = digest_finish(&state);
+	return rc;
+}
+
+/* Cut or missing: as opposed to whole but with another digest. */
+static bool is_unreadable(struct layer_job *job, const struct error *err)
+{
+	struct error ignored = { 0 };
+	cleanup_stream struct stream *raw = NULL;
+	uint64_t bytes = 0;
+
+	if (err->code == ERROR_NOT_FOUND || err->code == ERROR_SYSTEM || err->code == ERROR_NETWORK)
+		return true;
+	raw = job->image->source->ops->blob(job->image->source,
+					    &job->image->manifest.layers[job->index], &ignored);
+	if (!raw || stream_drain(raw, &bytes, &ignored) < 0)
+		return true;
+	return bytes < job->image->manifest.layers[job->index].size;
+}
+
+static int verify_blob(struct layer_job *job, struct error *err)
+{
+	cleanup_stream struct stream *blob = image_layer_blob(job->image, job->index, err);
+
+	return blob ? stream_drain(blob, NULL, err) : -1;
+}
+
+/* A layer that could not be read as promised: find out which promise it breaks. */
+static void explain_damage(struct layer_job *job, struct arena *arena)
+{
+	const struct image *image = job->image;
+	struct error why = { 0 };
+	char want[DIGEST_TEXT_MAX], have[DIGEST_TEXT_MAX];
+	struct digest actual;
+
+	job->problem.layer = job->index;
+	if (verify_blob(job, &why) < 0) {
+		job->damaged = true;
+		job->problem.unreadable = is_unreadable(job, &why);
+		job->problem.text = arena_strdup(arena, why.text);
+		return;
+	}
+	if (job->index >= image->config.diff_id_count || actual_diff_id(job, &actual, &why) < 0 ||
+	    digest_equal(&actual, &image->config.diff_ids[job->index]))
+		return;
+	job->damaged = true;
+	job->problem.diff_id = true;
+	job->problem.compressed = digest_equal(&image->config.diff_ids[job->index],
+					       &image->manifest.layers[job->index].digest);
+	job->problem.text = arena_printf(arena, "layer %zu unpacks to %s, its diff_id is %s",
+					 job->index, digest_text(&actual, have),
+					 digest_text(&image->config.diff_ids[job->index], want));
+}
+
+static void run_layer(struct pool_job *pool_job)
+{
+	struct layer_job *job = (struct layer_job *)pool_job;
+
+	job->status = read_layer(job, &job->err);
+	if (job->status < 0 && job->err.code != ERROR_LIMIT)
+		explain_damage(job, &job->content);
+}
+
+static void release_job(struct layer_job *job)
+{
+	vec_release(&job->entries);
+	arena_release(&job->names);
+}
+
+/* Keep the content facts of a layer alive with all the others. */
+static void adopt(struct facts *facts, struct arena *from)
+{
+	struct arena *kept = arena_alloc(&facts->arena, sizeof(*kept));
+
+	*kept = *from;
+	*from = (struct arena){ 0 };
+	vec_push(&facts->arenas, kept);
+}
+
+static void merge_layer(struct facts *facts, struct layer_job *job)
+{
+	for (size_t i = 0; i < job->entries.len; i++)
+		facts_add(facts, job->index, &job->entries.items[i].entry,
+			  job->entries.items[i].facts);
+	if (job->damaged) {
+		vec_push(&facts->problems, job->problem);
+		if (job->problem.unreadable) {
+			facts->unreadable = true;
+			facts->unreadable_text = job->problem.text;
+		}
+	}
+	adopt(facts, &job->content);
+	release_job(job);
+}
+
+void tree_facts_read(struct facts *facts, struct image *image)
+{
+	size_t count = image->manifest.layer_count;
+	cleanup_free struct layer_job *jobs = xcalloc(count + 1, sizeof(*jobs));
+	struct pool *pool = pool_new(MIN(pool_processors(), (unsigned)LAYERS_AT_ONCE_MAX));
+
+	for (size_t i = 0; i < count; i++) {
+		jobs[i].job.run = run_layer;
+		jobs[i].image = image;
+		jobs[i].index = i;
+		pool_submit(pool, &jobs[i].job);
+	}
+	for (size_t i = 0; i < count; i++) {
+		pool_wait(pool, &jobs[i].job);
+		if (jobs[i].status < 0 && !jobs[i].damaged) {
+			error_wrap(&jobs[i].err, "layer %zu", i);
+			facts->unreadable = true;
+			facts->unreadable_text = arena_strdup(&facts->arena, jobs[i].err.text);
+		}
+		merge_layer(facts, &jobs[i]);
+	}
+	pool_free(pool);
+}
+
+/* ---------------------------------------------------------------------- an unpacked root */
+
+struct rootfs_walk {
+	struct facts *facts;
+	struct strbuf buffer;
+};
+
+static enum tar_type type_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return TAR_DIR;
+	case S_IFLNK:
+		return TAR_SYMLINK;
+	case S_IFCHR:
+		return TAR_CHAR;
+	case S_IFBLK:
+		return TAR_BLOCK;
+	case S_IFREG:
+		return TAR_FILE;
+	default:
+		return TAR_FIFO;
+	}
+}
+
+static int visit(void *user, const struct fs_entry *found, struct error *err)
+{
+	struct rootfs_walk *walk = user;
+	struct facts *facts = walk->facts;
+	struct tar_entry entry = { .type = type_of(found->st.st_mode),
+				   .path = found->path,
+				   .link = "",
+				   .mode = found->st.st_mode & 07777,
+				   .uid = found->st.st_uid,
+				   .gid = found->st.st_gid };
+	struct file_facts *content = NULL;
+	char target[4096];
+
+	if (entry.type == TAR_SYMLINK) {
+		ssize_t n = readlinkat(found->dirfd, found->name, target, sizeof(target) - 1);
+
+		if (n < 0)
+			return error_set_errno(err, errno, "read the link %s", found->path);
+		target[n] = '\0';
+		entry.link = target;
+	}
+	if (entry.type == TAR_FILE) {
+		cleanup_stream struct stream *file = NULL;
+		int fd = openat(found->dirfd, found->name,
+				O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+		if (fd < 0)
+			return error_set_errno(err, errno, "open %s", found->path);
+		file = stream_fd(fd, found->path);
+		entry.size = (uint64_t)found->st.st_size;
+		if (content_facts_read(&entry, file, &walk->buffer, &facts->arena, &content, err) <
+		    0)
+			return -1;
+	}
+	if (str_starts(found->name, ".wh."))
+		return 0;
+	facts_add(facts, 0, &entry, content);
+	return 0;
+}
+
+int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err)
+{
+	struct rootfs_walk walk = { .facts = facts };
+	int rc = fs_walk(AT_FDCWD, dir, visit, &walk, err);
+
+	strbuf_release(&walk.buffer);
+	return rc < 0 ? error_wrap(err, "%s", dir) : 0;
+}

@@ -1,0 +1,105 @@
+#include "lint/judge.h"
+
+#include "lint/loader.h"
+
+static size_t digits(const char *s)
+{
+	return strspn(s, "0123456789");
+}
+
+const char *driver_version_of(const char *name)
+{
+	const char *so = strstr(name, ".so.");
+	size_t branch, minor;
+
+	if (!so)
+		return NULL;
+	so += 4;
+	branch = digits(so);
+	if (branch != 3 || so[branch] != '.')
+		return NULL;
+	minor = digits(so + branch + 1);
+	return minor >= 2 ? so : NULL;
+}
+
+bool object_is_stub(const struct object *object)
+{
+	const char *name = path_name(object->path);
+
+	if (path_is_stub(object->path))
+		return true;
+	if (!str_starts(name, "libcuda.so") && !str_starts(name, "libnvidia-ml.so"))
+		return false;
+	return !driver_version_of(name) && !path_is_compat(object->path) &&
+	       object->node->entry.size < STUB_BYTES_MAX;
+}
+
+const char *owning_package(const struct facts *facts, const char *path)
+{
+	struct tree_nodes lists = { 0 };
+	const char *found = NULL;
+	cleanup_free char *line = xasprintf("%s\n", path);
+
+	facts_list(facts, "/var/lib/dpkg/info", &lists);
+	for (size_t i = 0; i < lists.len && !found; i++) {
+		const struct file_facts *f = node_facts(lists.items[i]);
+		const char *name = path_name(lists.items[i]->entry.path);
+		const char *at = f && f->text ? strstr(f->text, line) : NULL;
+
+		if (at && (at == f->text || at[-1] == '\n'))
+			found = arena_printf((struct arena *)&facts->arena, "%.*s",
+					     (int)strcspn(name, ":") < (int)strlen(name) - 5 ?
+						     (int)strcspn(name, ":") :
+						     (int)strlen(name) - 5,
+					     name);
+	}
+	vec_release(&lists);
+	return found;
+}
+
+bool path_is_set_aside(const char *path)
+{
+	return path_is_sample(path) || path_matches("/var/cache/*", path) ||
+	       path_matches("*/pkgs/*", path) || path_matches("/var/lib/docker/*", path) ||
+	       path_matches("/root/.cache/*", path);
+}
+
+bool is_default_dir(const struct facts *facts, const char *dir)
+{
+	const char *const *dirs = loader_default_dirs(facts, facts->machine, true);
+
+	for (; *dirs; dirs++) {
+		if (str_equal(facts_real(facts, *dirs), dir))
+			return true;
+	}
+	return false;
+}
+
+bool is_in_conda(const struct facts *facts, const char *path)
+{
+	const char *dir = path;
+
+	while (strlen(dir) > 1) {
+		const char *meta;
+
+		dir = path_dir(facts, dir);
+		meta = arena_printf((struct arena *)&facts->arena, "%s/conda-meta", dir);
+		if (facts_is_dir(facts, meta))
+			return true;
+	}
+	return false;
+}
+
+bool compat_is_forced(const struct facts *facts)
+{
+	const struct loader_dirs *dirs = loader_dirs(facts->loader);
+
+	for (size_t i = 0; i < dirs->len; i++) {
+		const char *library = arena_printf((struct arena *)&facts->arena, "%s/libcuda.so.1",
+						   dirs->items[i].path);
+
+		if (path_is_compat(dirs->items[i].path) && facts_resolve(facts, library, NULL))
+			return true;
+	}
+	return false;
+}

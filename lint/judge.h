@@ -1,0 +1,27 @@
+/*
+ * Questions that several rules ask about files of the driver and the toolkit.
+ */
+#ifndef LINT_JUDGE_H
+#define LINT_JUDGE_H
+
+#include "lint/facts.h"
+
+/* Bytes up to which a libcuda or libnvidia-ml without a driver version is taken for a stub. */
+enum { STUB_BYTES_MAX = 256 * 1024 };
+
+/* "535.129.03" of "libcuda.so.535.129.03": three digits, a dot, two or more; NULL: none. */
+const char *driver_version_of(const char *name);
+/* A link-time stub: in a directory named stubs, or small and without a driver's version. */
+bool object_is_stub(const struct object *object);
+/* The dpkg package that owns a path ("libnvidia-compute-535"), or NULL; in the facts' arena. */
+const char *owning_package(const struct facts *facts, const char *path);
+/* In an archive, a package cache, documentation, samples or test data. */
+bool path_is_set_aside(const char *path);
+/* A default directory of the image's loader (links followed). */
+bool is_default_dir(const struct facts *facts, const char *dir);
+/* A conda prefix holds the path. */
+bool is_in_conda(const struct facts *facts, const char *path);
+/* A compat directory with a driver library is on a search path: CMP001 speaks. */
+bool compat_is_forced(const struct facts *facts);
+
+#endif

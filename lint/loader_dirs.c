@@ -1,0 +1,126 @@
+#include "lint/loader_parts.h"
+
+static bool have_dir(const struct loader_dirs *dirs, const char *path, const char *where)
+{
+	for (size_t i = 0; i < dirs->len; i++) {
+		if (str_equal(dirs->items[i].path, path) &&
+		    (dirs->items[i].by_object ? where == NULL :
+						where && str_equal(dirs->items[i].where, where)))
+			return true;
+	}
+	return false;
+}
+
+static bool in_baked_cache(const struct loader *l, const char *dir)
+{
+	for (size_t i = 0; l->facts->has_cache && i < l->facts->cache.len; i++) {
+		const char *path = l->facts->cache.items[i].path;
+		const char *at = path_dir(l->facts, path);
+
+		if (str_equal(facts_real(l->facts, at), dir))
+			return true;
+	}
+	return false;
+}
+
+static void add_configured(struct loader *l, const struct search_dirs *dirs, bool needs_cache,
+			   struct loader_dirs *out)
+{
+	for (size_t i = 0; i < dirs->len; i++) {
+		const char *path = dirs->items[i].path;
+
+		if (*path != '/')
+			continue;
+		path = facts_real(l->facts, path);
+		if (!have_dir(out, path, dirs->items[i].where))
+			vec_push(out, ((struct loader_dir){
+					      .path = path,
+					      .where = dirs->items[i].where,
+					      .only_rebuilt =
+						      needs_cache && !in_baked_cache(l, path) }));
+	}
+}
+
+static void add_cached(struct loader *l, struct loader_dirs *out)
+{
+	const char *last = "";
+
+	for (size_t i = 0; l->facts->has_cache && i < l->facts->cache.len; i++) {
+		const char *dir = path_dir(l->facts, l->facts->cache.items[i].path);
+
+		if (str_equal(dir, last))
+			continue;
+		last = dir;
+		dir = facts_real(l->facts, dir);
+		if (!have_dir(out, dir, "/etc/ld.so.cache"))
+			vec_push(out, ((struct loader_dir){ .path = dir,
+							    .where = "/etc/ld.so.cache" }));
+	}
+}
+
+static void add_of_object(struct loader *l, const struct object *o, const char *kind,
+			  const char *list, struct map *seen, struct loader_dirs *out)
+{
+	struct slice rest = slice_str(list), one;
+
+	while (slice_cut(&rest, ':', &one)) {
+		const char *path;
+
+		if (!one.len)
+			continue;
+		path = loader_expand(l, one, path_dir(l->facts, o->path));
+		if (*path != '/' || map_has(seen, path))
+			continue;
+		map_put(seen, path, seen);
+		path = facts_real(l->facts, path);
+		if (!have_dir(out, path, NULL))
+			vec_push(out, ((struct loader_dir){
+					      .path = path,
+					      .where = arena_printf(&l->arena, "%s of %s", kind,
+								    o->path),
+					      .by_object = true }));
+	}
+}
+
+static void add_musl(struct loader *l, struct loader_dirs *out)
+{
+	static const char *const files[] = { "/etc/ld-musl-x86_64.path",
+					     "/etc/ld-musl-aarch64.path" };
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		struct slice rest = facts_text(l->facts, files[i]), line, part;
+
+		while (slice_cut(&rest, '\n', &line)) {
+			while (slice_cut(&line, ':', &part)) {
+				part = slice_trim(part);
+				if (part.len)
+					vec_push(out, ((struct loader_dir){
+							      .path = facts_real(
+								      l->facts,
+								      arena_slice(&l->arena, part)),
+							      .where = files[i] }));
+			}
+		}
+	}
+}
+
+void loader_collect_dirs(struct loader *l)
+{
+	struct loader_dirs *out = &l->dirs;
+	cleanup_map struct map seen = { 0 };
+
+	add_configured(l, &l->facts->environment, false, out);
+	if (!l->facts->is_musl) {
+		add_configured(l, &l->facts->conf, true, out);
+		add_cached(l, out);
+	}
+	add_musl(l, out);
+	for (size_t i = 0; i < l->facts->objects.len; i++) {
+		const struct object *o = &l->facts->objects.items[i];
+
+		if (o->elf->rpath)
+			add_of_object(l, o, "RPATH", o->elf->rpath, &seen, out);
+		if (o->elf->runpath)
+			add_of_object(l, o, "RUNPATH", o->elf->runpath, &seen, out);
+	}
+}

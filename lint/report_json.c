@@ -1,0 +1,106 @@
+#include "formats/json.h"
+#include "lint/report.h"
+
+static json_t *text_or_null(const char *text)
+{
+	return text ? json_text(text) : json_null();
+}
+
+/* Key → value, or → list of values where a key stands several times. */
+static json_t *evidence_json(const struct evidence *e)
+{
+	json_t *out = json_object();
+
+	for (; e; e = e->next) {
+		json_t *have = json_object_get(out, e->key);
+
+		if (!have) {
+			json_put(out, e->key, json_text(e->value));
+		} else if (json_is_array(have)) {
+			json_push(have, json_text(e->value));
+		} else {
+			json_t *list = json_array();
+
+			json_push(list, json_incref(have));
+			json_push(list, json_text(e->value));
+			json_put(out, e->key, list);
+		}
+	}
+	return out;
+}
+
+static json_t *finding_json(const struct finding *f)
+{
+	json_t *out = json_object();
+
+	json_put(out, "rule", json_text(f->rule->id));
+	json_put(out, "name", json_text(f->rule->name));
+	json_put(out, "severity", json_text(severity_name(f->severity)));
+	json_put(out, "confidence", json_text(confidence_name(f->confidence)));
+	json_put(out, "path", json_text(f->path));
+	json_put(out, "layer", f->layer < 0 ? json_null() : json_integer(f->layer));
+	json_put(out, "message", json_text(f->message));
+	json_put(out, "evidence", evidence_json(f->evidence));
+	json_put(out, "fix", json_text(f->fix));
+	json_put(out, "fingerprint", json_text(f->fingerprint));
+	json_put(out, "suppressed", text_or_null(f->suppressed));
+	return out;
+}
+
+static json_t *image_json(const struct lint_result *r)
+{
+	json_t *out = json_object();
+
+	json_put(out, "reference", text_or_null(r->reference));
+	json_put(out, "digest", *r->digest ? json_text(r->digest) : json_null());
+	json_put(out, "platform", text_or_null(r->platform));
+	json_put(out, "layers", json_integer((json_int_t)r->layers));
+	json_put(out, "bytes", json_integer((json_int_t)r->bytes));
+	json_put(out, "gpu", text_or_null(r->gpu_reason));
+	return out;
+}
+
+static json_t *summary_json(const struct lint_result *r)
+{
+	json_t *out = json_object();
+
+	json_put(out, "errors", json_integer((json_int_t)r->errors));
+	json_put(out, "warnings", json_integer((json_int_t)r->warnings));
+	json_put(out, "infos", json_integer((json_int_t)r->infos));
+	json_put(out, "suppressed", json_integer((json_int_t)r->suppressed));
+	json_put(out, "failed", json_boolean(r->failed));
+	json_put(out, "unreadable", text_or_null(r->unreadable));
+	return out;
+}
+
+static json_t *result_json(const struct lint_result *r)
+{
+	json_t *out = json_object(), *findings = json_array(), *not_run = json_array();
+
+	for (size_t i = 0; i < r->findings.len; i++)
+		json_push(findings, finding_json(r->findings.items[i]));
+	for (size_t i = 0; i < r->not_run.len; i++) {
+		json_t *one = json_object();
+
+		json_put(one, "rule", json_text(r->not_run.items[i].rule->id));
+		json_put(one, "reason", json_text(r->not_run.items[i].reason));
+		json_push(not_run, one);
+	}
+	json_put(out, "schema", json_text("gpuimg-lint/1"));
+	json_put(out, "image", image_json(r));
+	json_put(out, "findings", findings);
+	json_put(out, "not_run", not_run);
+	json_put(out, "resolved", json_array());
+	json_put(out, "summary", summary_json(r));
+	return out;
+}
+
+void report_json(const struct lint_result *const *results, size_t count, struct strbuf *out)
+{
+	cleanup_json json_t *all = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_push(all, result_json(results[i]));
+	json_canonical(count == 1 ? json_array_get(all, 0) : all, out);
+	strbuf_addc(out, '\n');
+}

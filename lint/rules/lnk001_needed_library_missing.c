@@ -1,0 +1,122 @@
+#include "lint/facts.h"
+#include "lint/findings.h"
+#include "lint/loader.h"
+#include "lint/rule.h"
+
+enum { CONSUMERS_NAMED = 3 };
+
+static struct arena *arena_of(const struct facts *facts)
+{
+	return (struct arena *)&facts->arena;
+}
+
+/* "it is at /x/libfoo.so.1, where the loader does not look", or "". */
+static const char *elsewhere(const struct facts *facts, const char *name, const struct object *like)
+{
+	const struct object_names *named = facts_named(facts, name);
+
+	for (size_t i = 0; named && i < named->len; i++) {
+		if (named->items[i]->elf->machine == like->elf->machine)
+			return arena_printf(arena_of(facts),
+					    "; it is at %s, where the loader does not look: add that "
+					    "directory to an RPATH or to /etc/ld.so.conf.d",
+					    named->items[i]->path);
+	}
+	return "";
+}
+
+/* Another version of the same library: a mix of versions rather than an absent package. */
+static const char *other_version(const struct facts *facts, const char *name,
+				 const struct object *like)
+{
+	const char *so = strstr(name, ".so.");
+	size_t stem = so ? (size_t)(so - name) + 4 : 0;
+
+	for (size_t i = 0; stem && i < facts->objects.len; i++) {
+		const struct object *o = &facts->objects.items[i];
+		const char *other = o->elf->soname ? o->elf->soname : path_name(o->path);
+
+		if (strncmp(other, name, stem) == 0 && !str_equal(other, name) &&
+		    o->elf->machine == like->elf->machine)
+			return arena_printf(arena_of(facts),
+					    "; the image has %s (%s), another version of it", other,
+					    o->path);
+	}
+	return "";
+}
+
+/* Rows [first, end) are about one library. Reachable ones decide, if there are any. */
+static void report(const struct rule *rule, const struct facts *facts, struct findings *found,
+		   const struct loader_missing *rows, size_t count)
+{
+	const struct object *first = NULL;
+	const char *name = rows[0].name, *consumers = "", *hint;
+	size_t judged = 0;
+	bool reachable = false;
+	struct finding *f;
+
+	for (size_t i = 0; i < count; i++)
+		reachable |= rows[i].object->reachable;
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].object->reachable != reachable)
+			continue;
+		if (!first)
+			first = rows[i].object;
+		if (judged++ < CONSUMERS_NAMED)
+			consumers = arena_printf(arena_of(facts), "%s%s%s", consumers,
+						 *consumers ? ", " : "", rows[i].object->path);
+	}
+	hint = elsewhere(facts, name, first);
+	if (!*hint)
+		hint = other_version(facts, name, first);
+	f = finding_add(found, rule, first->path, facts_layer(facts, first->node), name,
+			"%s is needed by %zu object%s (%s%s) and is not in the image where the loader "
+			"looks%s%s.",
+			name, judged, judged == 1 ? "" : "s", consumers,
+			judged > CONSUMERS_NAMED ? ", ..." : "", hint,
+			reachable ? "" : "; nothing that is known to start loads them");
+	if (!reachable)
+		f->severity = SEVERITY_INFO;
+	finding_evidence(found, f, "library", name);
+}
+
+/* On musl the missing libc.so.6 is the cause of it all, and another rule's. */
+static bool is_anothers(const struct facts *facts, const char *name)
+{
+	return facts->is_musl && (str_equal(name, "libc.so.6") || str_starts(name, "ld-linux"));
+}
+
+static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
+		 struct error *err)
+{
+	const struct loader_report *missing = loader_missing(facts->loader);
+	size_t i = 0;
+
+	(void)err;
+	while (i < missing->len) {
+		size_t end = i + 1;
+
+		while (end < missing->len &&
+		       str_equal(missing->items[end].name, missing->items[i].name))
+			end++;
+		if (!is_anothers(facts, missing->items[i].name))
+			report(rule, facts, found, &missing->items[i], end - i);
+		i = end;
+	}
+	return 0;
+}
+
+const struct rule rule_lnk001 = {
+	.id = "LNK001",
+	.name = "needed-library-missing",
+	.severity = SEVERITY_ERROR,
+	.confidence = CONFIDENCE_CERTAIN,
+	.what = "A program or module that can be started needs a shared library that is nowhere on the "
+		"loader's search path, and that the driver does not provide either.",
+	.why = "The loader refuses to start it: \"error while loading shared libraries: cannot open "
+	       "shared object file\". For objects that nothing is known to load it is a note only.",
+	.fix = "Install the package or wheel that holds the library, or bring its directory on the "
+	       "search path.",
+	.sources = "ld.so(8); System V gABI, \"Shared Object Dependencies\"",
+	.check = check,
+};

@@ -1,0 +1,140 @@
+#include "lint/facts.h"
+#include "lint/findings.h"
+#include "lint/rule.h"
+#include "lint/start.h"
+
+struct account {
+	bool known;
+	uint64_t uid, gid;
+};
+
+/* The n-th field, from 0, of a line cut at ':'. */
+static struct slice field(struct slice line, size_t n)
+{
+	struct slice one = { 0 };
+
+	for (size_t i = 0; i <= n; i++) {
+		if (!slice_cut(&line, ':', &one))
+			return (struct slice){ 0 };
+	}
+	return one;
+}
+
+static struct account account_of(const struct facts *facts, const char *user)
+{
+	struct slice name = slice_of(user, strcspn(user, ":"));
+	struct slice rest = facts_text(facts, "/etc/passwd"), line;
+	struct account a = { 0 };
+
+	if (!name.len)
+		return (struct account){ .known = true };
+	if (slice_u64(name, &a.uid)) {
+		a.known = true;
+		a.gid = a.uid ? UINT64_MAX : 0;
+		return a;
+	}
+	while (slice_cut(&rest, '\n', &line)) {
+		if (slice_equal(field(line, 0), name) && slice_u64(field(line, 2), &a.uid) &&
+		    slice_u64(field(line, 3), &a.gid)) {
+			a.known = true;
+			break;
+		}
+	}
+	return a;
+}
+
+static bool may_execute(const struct facts *facts, const struct tar_entry *entry)
+{
+	struct account a = account_of(facts, facts->config->user ? facts->config->user : "");
+
+	/* Groups beyond the first are not known: any bit of another's will do. */
+	if (!a.known || a.uid == 0)
+		return entry->mode & 0111;
+	if (a.uid == entry->uid)
+		return entry->mode & 0100;
+	return entry->mode & 0011;
+}
+
+/* Most objects are of another machine than the configuration says: another rule's finding. */
+static bool is_wrong_throughout(const struct facts *facts)
+{
+	size_t foreign = 0;
+
+	for (size_t i = 0; i < facts->objects.len; i++)
+		foreign += facts->objects.items[i].elf->machine != facts->machine;
+	return foreign * 2 > facts->objects.len;
+}
+
+static const char *problem_of(const struct facts *facts, const struct start_program *start)
+{
+	struct arena *arena = (struct arena *)&facts->arena;
+	const struct tree_node *node = start->node;
+	const struct object *o;
+
+	if (node->entry.type == TAR_HARDLINK && node->target)
+		node = node->target;
+	if (node->entry.type != TAR_FILE)
+		return "it is not a regular file";
+	if (!may_execute(facts, &node->entry))
+		return arena_printf(arena, "mode %04o does not let user '%s' execute it",
+				    node->entry.mode,
+				    facts->config->user && *facts->config->user ?
+					    facts->config->user :
+					    "root");
+	o = facts_object(facts, start->path);
+	if (o && facts->machine && o->elf->machine != facts->machine &&
+	    !(o->elf->machine == ELF_MACHINE_386 && facts->machine == ELF_MACHINE_X86_64) &&
+	    !is_wrong_throughout(facts))
+		return arena_printf(arena, "it is for %s, the image is for %s",
+				    machine_name(o->elf->machine), machine_name(facts->machine));
+	if (!start->shebang)
+		return NULL;
+	if (str_ends(start->shebang, "\r"))
+		return "its first line ends in a carriage return, which becomes part of the "
+		       "interpreter's name";
+	if (*start->interpreter != '/')
+		return NULL;
+	if (!facts_resolve(facts, start->interpreter, NULL))
+		return arena_printf(arena, "its interpreter %s is not in the image",
+				    start->interpreter);
+	return NULL;
+}
+
+static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
+		 struct error *err)
+{
+	struct start_program start = start_program_of(facts);
+	const char *what = facts->config->entrypoint.count ? "Entrypoint" : "Cmd";
+	const char *problem;
+
+	(void)err;
+	if (!start.word || facts->unreadable)
+		return 0;
+	if (!start.path) {
+		finding_add(found, rule, "", -1, start.word, "%s starts %s, which %s%s.", what,
+			    start.word,
+			    start.is_directory ? "is a directory" : "is not in the image",
+			    strchr(start.word, '/') ? "" : ", in no directory of PATH");
+		return 0;
+	}
+	problem = problem_of(facts, &start);
+	if (problem)
+		finding_add(found, rule, start.path, facts_layer(facts, start.node), "",
+			    "%s starts %s, which cannot be executed: %s.", what, start.path, problem);
+	return 0;
+}
+
+const struct rule rule_run003 = {
+	.id = "RUN003",
+	.name = "entrypoint-cannot-start",
+	.severity = SEVERITY_ERROR,
+	.confidence = CONFIDENCE_CERTAIN,
+	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG,
+	.what = "The program that the image starts is missing or cannot be executed.",
+	.why = "The container ends at once with \"executable file not found\", \"permission denied\", "
+	       "\"exec format error\" or \"no such file or directory\".",
+	.fix = "Correct the Entrypoint or PATH, set the execute bit, install the interpreter, save the "
+	       "script with Unix line ends, or build for the image's machine.",
+	.sources = "OCI image specification, config.md; execve(2)",
+	.check = check,
+};

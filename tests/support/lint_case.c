@@ -1,0 +1,479 @@
+#include "tests/support/lint_case.h"
+
+#include "base/alloc.h"
+#include "lint/facts_parts.h"
+#include "lint/lint.h"
+
+enum { WORDS_MAX = 40 };
+
+struct words {
+	const char *items[WORDS_MAX];
+	size_t count;
+};
+
+/* The image being made. */
+struct maker {
+	struct arena arena;
+	struct facts facts;
+	struct image_config config;
+	struct lint_options options;
+	size_t layer;
+	const char *env[WORDS_MAX], *label_keys[WORDS_MAX], *label_values[WORDS_MAX];
+	size_t env_count, label_count;
+	struct strbuf scratch;
+	struct strbuf *why;
+	bool ok;
+};
+
+static void complain(struct maker *m, const char *what, const char *about)
+{
+	strbuf_addf(m->why, "%s: %s\n", what, about);
+	m->ok = false;
+}
+
+static struct words split(struct maker *m, struct slice line)
+{
+	struct words w = { 0 };
+	struct slice one;
+
+	while (w.count < WORDS_MAX && slice_cut(&line, ' ', &one)) {
+		if (one.len)
+			w.items[w.count++] = arena_slice(&m->arena, one);
+	}
+	return w;
+}
+
+/* The value of key=value among the words, or NULL. */
+static const char *value_of(const struct words *w, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (size_t i = 0; i < w->count; i++) {
+		if (strncmp(w->items[i], key, len) == 0 && w->items[i][len] == '=')
+			return w->items[i] + len + 1;
+	}
+	return NULL;
+}
+
+static uint64_t number_of(const struct words *w, const char *key, int base, uint64_t fallback)
+{
+	const char *text = value_of(w, key);
+
+	return text ? strtoull(text, NULL, base) : fallback;
+}
+
+static const char *relative(const char *path)
+{
+	return *path == '/' ? path + 1 : path;
+}
+
+static void add(struct maker *m, enum tar_type type, const char *path, const char *link,
+		uint64_t size, const struct words *w, struct file_facts *content)
+{
+	struct tar_entry entry = { .type = type,
+				   .path = relative(path),
+				   .link = link,
+				   .size = size,
+				   .mode = 0755 };
+
+	if (w) {
+		entry.mode = (uint32_t)number_of(w, "mode", 8, 0755);
+		entry.uid = number_of(w, "uid", 10, 0);
+		entry.gid = number_of(w, "gid", 10, 0);
+	}
+	facts_add(&m->facts, m->layer, &entry, content);
+}
+
+static uint16_t machine_named(const char *name)
+{
+	if (!name || str_equal(name, "x86_64"))
+		return ELF_MACHINE_X86_64;
+	if (str_equal(name, "aarch64"))
+		return ELF_MACHINE_AARCH64;
+	return str_equal(name, "386") ? ELF_MACHINE_386 : 0;
+}
+
+static bool has_word(const struct words *w, const char *word)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		if (str_equal(w->items[i], word))
+			return true;
+	}
+	return false;
+}
+
+static void add_elf(struct maker *m, const struct words *w)
+{
+	struct elf_facts *elf = arena_alloc(&m->arena, sizeof(*elf));
+	struct file_facts *content = arena_alloc(&m->arena, sizeof(*content));
+	struct slice rest = slice_str(value_of(w, "needed") ? value_of(w, "needed") : ""), one;
+	const char **needed = arena_array(&m->arena, 32, sizeof(*needed));
+
+	elf->machine = machine_named(value_of(w, "machine"));
+	elf->is64 = elf->machine != ELF_MACHINE_386;
+	elf->is_dynamic = !has_word(w, "static");
+	elf->type = ELF_TYPE_DYN;
+	elf->interp = value_of(w, "interp");
+	elf->soname = value_of(w, "soname");
+	elf->rpath = value_of(w, "rpath");
+	elf->runpath = value_of(w, "runpath");
+	elf->gpu_code = has_word(w, "gpu-code");
+	elf->names_gpu = has_word(w, "names-gpu");
+	while (elf->needed_count < 32 && slice_cut(&rest, ',', &one)) {
+		if (one.len)
+			needed[elf->needed_count++] = arena_slice(&m->arena, one);
+	}
+	elf->needed = needed;
+	content->elf = elf;
+	add(m, TAR_FILE, w->items[0], "", number_of(w, "size", 10, 4096), w, content);
+}
+
+/* Letters and digits without a pattern, the same for the same length. */
+static void add_random(struct strbuf *out, size_t count, const char *alphabet)
+{
+	uint32_t state = 12345 + (uint32_t)count;
+	size_t letters = strlen(alphabet);
+
+	for (size_t i = 0; i < count; i++) {
+		state = state * 1103515245u + 12345u;
+		strbuf_addc(out, alphabet[(state >> 16) % letters]);
+	}
+}
+
+/* \n \r \t \0 and {random N}, {hex N}. */
+static void unescape(struct slice text, struct strbuf *out)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		char c = (char)text.data[i];
+		cleanup_free char *rest =
+			xstrndup((const char *)text.data + i, MIN(text.len - i, (size_t)24));
+
+		if (c == '\\' && i + 1 < text.len) {
+			static const char from[] = "nrt0\\", to[] = "\n\r\t\0\\";
+			const char *at = strchr(from, text.data[++i]);
+
+			strbuf_addc(out, at ? to[at - from] : '\\');
+		} else if (str_starts(rest, "{random ") || str_starts(rest, "{hex ")) {
+			bool hex = rest[1] == 'h';
+
+			add_random(out, strtoul(strchr(rest, ' '), NULL, 10),
+				   hex ? "0123456789abcdef" :
+					 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789");
+			i += strcspn(rest, "}");
+		} else {
+			strbuf_addc(out, c);
+		}
+	}
+}
+
+static void add_content(struct maker *m, const char *path, const struct words *w,
+			struct slice bytes)
+{
+	cleanup_stream struct stream *stream = stream_memory(bytes);
+	struct tar_entry entry = { .type = TAR_FILE,
+				   .path = relative(path),
+				   .link = "",
+				   .size = bytes.len };
+	struct file_facts *content = NULL;
+	struct error err = { 0 };
+
+	if (content_facts_read(&entry, stream, &m->scratch, &m->arena, &content, &err) < 0)
+		complain(m, path, err.text);
+	add(m, TAR_FILE, path, "", bytes.len, w, content);
+}
+
+static void add_file(struct maker *m, struct slice line)
+{
+	cleanup_strbuf struct strbuf bytes = { 0 };
+	const uint8_t *mark = memmem(line.data, line.len, "<<", 2);
+	struct words w;
+
+	if (!mark) {
+		complain(m, "no << in", arena_slice(&m->arena, line));
+		return;
+	}
+	w = split(m, slice_of(line.data, (size_t)(mark - line.data)));
+	unescape(slice_of(mark + 2, line.len - (size_t)(mark + 2 - line.data)), &bytes);
+	strbuf_addc(&bytes, 0);
+	add_content(m, w.items[0], &w, slice_of(bytes.data, bytes.len - 1));
+}
+
+static void add_whiteout(struct maker *m, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	add(m, TAR_FILE,
+	    arena_printf(&m->arena, "%.*s/.wh.%s", (int)(slash - path), path, slash + 1), "", 0, NULL,
+	    NULL);
+}
+
+static void add_problem(struct maker *m, struct slice line)
+{
+	struct words w = split(m, line);
+	struct slice rest = line, one;
+	struct layer_problem p = { 0 };
+
+	slice_cut(&rest, ' ', &one);
+	slice_cut(&rest, ' ', &one);
+	p.layer = strtoul(w.items[0], NULL, 10);
+	p.compressed = str_equal(w.items[1], "compressed");
+	p.diff_id = p.compressed || str_equal(w.items[1], "diff_id");
+	p.text = arena_slice(&m->arena, rest);
+	vec_push(&m->facts.problems, p);
+}
+
+static void set_list(struct maker *m, struct string_list *list, const struct words *w)
+{
+	list->items = arena_array(&m->arena, w->count + 1, sizeof(*list->items));
+	list->count = w->count;
+	for (size_t i = 0; i < w->count; i++)
+		list->items[i] = w->items[i];
+}
+
+static void add_label(struct maker *m, const char *text)
+{
+	size_t key = strcspn(text, "=");
+
+	m->label_keys[m->label_count] = arena_printf(&m->arena, "%.*s", (int)key, text);
+	m->label_values[m->label_count++] = text[key] ? text + key + 1 : "";
+}
+
+/* Words that describe the configuration or the target. False: not one of them. */
+static bool configure(struct maker *m, const char *word, struct slice rest, const struct words *w)
+{
+	const char *text = arena_slice(&m->arena, rest);
+	struct error err = { 0 };
+
+	if (str_equal(word, "env"))
+		m->env[m->env_count++] = text;
+	else if (str_equal(word, "label"))
+		add_label(m, text);
+	else if (str_equal(word, "entrypoint"))
+		set_list(m, &m->config.entrypoint, w);
+	else if (str_equal(word, "cmd"))
+		set_list(m, &m->config.cmd, w);
+	else if (str_equal(word, "user"))
+		m->config.user = text;
+	else if (str_equal(word, "workdir"))
+		m->config.workdir = text;
+	else if (str_equal(word, "arch"))
+		m->config.platform.architecture = text;
+	else if (str_equal(word, "runtime"))
+		m->ok &= target_add_runtimes(&m->options.target, text, &err) == 0;
+	else if (str_equal(word, "gpu"))
+		m->ok &= target_add_gpus(&m->options.target, text, &err) == 0;
+	else if (str_equal(word, "driver"))
+		m->ok &= target_add_drivers(&m->options.target, text, &err) == 0;
+	else
+		return false;
+	return true;
+}
+
+static void build_line(struct maker *m, const char *word, struct slice rest)
+{
+	struct words w = split(m, rest);
+
+	if (configure(m, word, rest, &w))
+		return;
+	if (str_equal(word, "layer"))
+		m->layer++;
+	else if (str_equal(word, "path") && w.count)
+		add(m, TAR_FILE, w.items[0], "", number_of(&w, "size", 10, 1), &w, NULL);
+	else if (str_equal(word, "dir") && w.count)
+		add(m, TAR_DIR, w.items[0], "", 0, &w, NULL);
+	else if (str_equal(word, "elf") && w.count)
+		add_elf(m, &w);
+	else if (str_equal(word, "file") && w.count)
+		add_file(m, rest);
+	else if (str_equal(word, "link") && w.count == 3)
+		add(m, TAR_SYMLINK, w.items[0], w.items[2], 0, NULL, NULL);
+	else if (str_equal(word, "delete") && w.count)
+		add_whiteout(m, w.items[0]);
+	else if (str_equal(word, "problem") && w.count > 2)
+		add_problem(m, rest);
+	else if (!str_equal(word, "search") && !str_equal(word, "cache") &&
+		 !str_equal(word, "bare") && !str_equal(word, "expect") && !str_equal(word, "says"))
+		complain(m, "not understood", word);
+}
+
+/* What comes before the entries: a C library, and the loader's configuration and cache. */
+static void build_base(struct maker *m, struct slice body)
+{
+	cleanup_strbuf struct strbuf conf = { 0 }, cache = { 0 };
+	VEC(struct ldcache_entry) entries = { 0 };
+	bool bare = false;
+	struct slice line;
+
+	while (slice_cut(&body, '\n', &line)) {
+		struct words w = split(m, line);
+
+		if (w.count == 2 && str_equal(w.items[0], "search"))
+			strbuf_addf(&conf, "%s\n", w.items[1]);
+		if (w.count == 4 && str_equal(w.items[0], "cache"))
+			vec_push(&entries, ((struct ldcache_entry){ w.items[1], w.items[3],
+								    LDCACHE_X86_64_LIB64, "" }));
+		bare |= w.count == 1 && str_equal(w.items[0], "bare");
+	}
+	if (!bare) {
+		struct words libc = { { "/lib/x86_64-linux-gnu/libc.so.6", "soname=libc.so.6" }, 2 };
+
+		add_elf(m, &libc);
+	}
+	if (conf.len) {
+		add_content(m, "etc/ld.so.conf", NULL,
+			    slice_str("include /etc/ld.so.conf.d/*.conf\n"));
+		add_content(m, "etc/ld.so.conf.d/search.conf", NULL, strbuf_slice(&conf));
+	}
+	if (entries.len) {
+		ldcache_write(entries.items, entries.len, &cache);
+		add_content(m, "etc/ld.so.cache", NULL, strbuf_slice(&cache));
+	}
+	vec_release(&entries);
+}
+
+static void build(struct maker *m, struct slice body)
+{
+	struct slice rest = body, line, word;
+
+	m->config.platform = (struct platform){ .os = "linux", .architecture = "amd64" };
+	m->facts.config = &m->config;
+	m->facts.target = &m->options.target;
+	build_base(m, body);
+	while (slice_cut(&rest, '\n', &line)) {
+		struct slice left = line;
+
+		if (!slice_trim(line).len || slice_starts(line, "#"))
+			continue;
+		slice_cut(&left, ' ', &word);
+		build_line(m, arena_slice(&m->arena, word), left);
+	}
+	m->config.env = (struct string_list){ m->env, m->env_count };
+	m->config.label_keys = (struct string_list){ m->label_keys, m->label_count };
+	m->config.label_values = (struct string_list){ m->label_values, m->label_count };
+	m->facts.layer_count = m->layer + 1;
+}
+
+static const struct finding *find(const struct lint_result *result, const char *rule,
+				  const char *path, const bool *used)
+{
+	for (size_t i = 0; i < result->findings.len; i++) {
+		const struct finding *f = result->findings.items[i];
+
+		if (!(used && used[i]) && str_equal(f->rule->id, rule) &&
+		    (!path || str_equal(f->path, path)))
+			return f;
+	}
+	return NULL;
+}
+
+static void check_expect(struct maker *m, const struct lint_result *result, const struct words *w,
+			 bool *used)
+{
+	const char *path = w->count > 2 && !str_equal(w->items[2], "-") ? w->items[2] : "";
+	const struct finding *f;
+
+	if (str_equal(w->items[1], "none"))
+		return;
+	f = find(result, w->items[1], path, used);
+	if (!f) {
+		strbuf_addf(m->why, "expected %s %s, which is not reported\n", w->items[1], path);
+		m->ok = false;
+		return;
+	}
+	for (size_t i = 0; i < result->findings.len; i++)
+		used[i] |= result->findings.items[i] == f;
+	if (w->count > 3 && !str_equal(severity_name(f->severity), w->items[3])) {
+		strbuf_addf(m->why, "%s %s is %s, not %s\n", w->items[1], path,
+			    severity_name(f->severity), w->items[3]);
+		m->ok = false;
+	}
+}
+
+static void check_says(struct maker *m, const struct lint_result *result, const struct words *w,
+		       struct slice line)
+{
+	const struct finding *f = find(result, w->items[1], NULL, NULL);
+	const char *text = arena_slice(&m->arena, line) + strlen("says ") + strlen(w->items[1]) + 1;
+
+	if (f && strstr(f->message, text))
+		return;
+	strbuf_addf(m->why, "%s does not say \"%s\": %s\n", w->items[1], text,
+		    f ? f->message : "(not reported)");
+	m->ok = false;
+}
+
+static void check(struct maker *m, const struct lint_result *result, struct slice body)
+{
+	cleanup_free bool *used = xcalloc(result->findings.len + 1, sizeof(*used));
+	struct slice line;
+
+	while (slice_cut(&body, '\n', &line)) {
+		struct words w = split(m, line);
+
+		if (w.count > 1 && str_equal(w.items[0], "expect"))
+			check_expect(m, result, &w, used);
+		else if (w.count > 2 && str_equal(w.items[0], "says"))
+			check_says(m, result, &w, line);
+	}
+	for (size_t i = 0; i < result->findings.len; i++) {
+		const struct finding *f = result->findings.items[i];
+
+		if (used[i])
+			continue;
+		strbuf_addf(m->why, "not expected: %s %s (%s): %s\n", f->rule->id, f->path,
+			    severity_name(f->severity), f->message);
+		m->ok = false;
+	}
+}
+
+bool lint_case_next(struct slice *rest, struct slice *name, struct slice *body)
+{
+	struct slice line, start;
+
+	while (slice_cut(rest, '\n', &line)) {
+		if (!slice_starts(line, "case "))
+			continue;
+		*name = slice_of(line.data + 5, line.len - 5);
+		start = *rest;
+		while (rest->data && !slice_starts(*rest, "case ")) {
+			if (!slice_cut(rest, '\n', &line))
+				break;
+		}
+		*body = rest->data ? slice_of(start.data, (size_t)(rest->data - start.data)) : start;
+		return true;
+	}
+	return false;
+}
+
+bool lint_case_expects(struct slice body, const char *rule)
+{
+	struct slice line;
+
+	while (slice_cut(&body, '\n', &line)) {
+		if (!slice_starts(line, "expect ") || slice_starts(line, "expect none"))
+			continue;
+		if (!rule || (line.len >= 7 + strlen(rule) &&
+			      memcmp(line.data + 7, rule, strlen(rule)) == 0))
+			return true;
+	}
+	return false;
+}
+
+bool lint_case_run(struct slice body, struct strbuf *why)
+{
+	struct maker m = { .why = why, .ok = true };
+	cleanup_lint_result struct lint_result result = { 0 };
+	struct error err = { 0 };
+
+	build(&m, body);
+	if (m.ok && (facts_derive(&m.facts, &err) < 0 ||
+		     lint_judge(&m.facts, &m.options, &result, &err) < 0))
+		complain(&m, "could not be judged", err.text);
+	if (m.ok)
+		check(&m, &result, body);
+	facts_release(&m.facts);
+	target_release(&m.options.target);
+	strbuf_release(&m.scratch);
+	arena_release(&m.arena);
+	return m.ok;
+}
