@@ -103,7 +103,7 @@ int dir_append(struct component *c, const char *from, const char *to, const char
 }
 
 /* A place in the image: no leading or trailing "/", no "." or ".." parts. */
-static int image_path(const char *text, struct arena *arena, const char **out, struct error *err)
+int dir_image_path(const char *text, struct arena *arena, const char **out, struct error *err)
 {
 	cleanup_strbuf struct strbuf b = { 0 };
 	struct slice rest = slice_str(text), piece;
@@ -138,7 +138,7 @@ static int add_files(struct component *c, const struct stack *stack, const struc
 	const char *to, *base = strrchr(from, '/') ? strrchr(from, '/') + 1 : from;
 	struct stat st;
 
-	if (image_path(file->to, &c->arena, &to, err) < 0)
+	if (dir_image_path(file->to, &c->arena, &to, err) < 0)
 		return -1;
 	/* a file whose place ends in "/" goes into that folder */
 	if (lstat(from, &st) == 0 && !S_ISDIR(st.st_mode) && (str_ends(file->to, "/") || !*to))
@@ -169,7 +169,7 @@ struct component *dir_files(const struct stack *stack, const struct stack_stage 
  * The listing of a locked folder: a line for each entry, in the order of the walk:
  *   d PATH    f MODE SIZE SHA256 PATH    l TARGET-BYTES TARGET PATH
  */
-static void write_listing(const struct component *c, struct strbuf *out)
+void dir_listing_write(const struct component *c, struct strbuf *out)
 {
 	strbuf_adds(out, "gpuimg folder 1\n");
 	for (size_t i = 0; i < c->entries.len; i++) {
@@ -187,6 +187,19 @@ static void write_listing(const struct component *c, struct strbuf *out)
 	}
 }
 
+static bool read_mode(struct slice text, uint32_t *out)
+{
+	uint32_t mode = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '7' || i > 4)
+			return false;
+		mode = mode << 3 | (uint32_t)(text.data[i] - '0');
+	}
+	*out = mode & 07777;
+	return text.len > 0;
+}
+
 static bool take_line(struct component *c, struct slice line, const char *from)
 {
 	struct slice word, rest = line;
@@ -195,7 +208,6 @@ static bool take_line(struct component *c, struct slice line, const char *from)
 	struct component_entry *e;
 	struct digest digest;
 	uint64_t length;
-	bool executable;
 
 	if (!slice_cut(&rest, ' ', &word) || !rest.len)
 		return false;
@@ -217,29 +229,29 @@ static bool take_line(struct component *c, struct slice line, const char *from)
 	}
 	if (!slice_is(word, "f") || !slice_cut(&rest, ' ', &word))
 		return false;
-	executable = slice_is(word, "755");
+	if (!read_mode(word, &tar.mode))
+		return false;
 	if (!slice_cut(&rest, ' ', &word) || !slice_u64(word, &tar.size) ||
 	    !slice_cut(&rest, ' ', &word) || digest_parse_sha256_hex(word, &digest, &ignored) < 0)
 		return false;
-	tar.mode = executable ? 0755 : 0644;
 	tar.path = arena_slice(&c->arena, rest);
 	e = component_add(c, &tar);
 	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
-	e->content.path = arena_printf(&c->arena, "%s/%s", from, tar.path);
+	e->content.path = from ? arena_printf(&c->arena, "%s/%s", from, tar.path) : NULL;
 	return true;
 }
 
-static int read_listing(struct component *c, struct slice text, const char *from,
-			struct error *err)
+int dir_listing_read(struct component *c, struct slice text, const char *from, struct error *err)
 {
 	struct slice line;
 
 	if (!slice_cut(&text, '\n', &line) || !slice_is(line, "gpuimg folder 1"))
-		return error_set(err, ERROR_FORMAT, "the listing of %s is none", from);
+		return error_set(err, ERROR_FORMAT, "the listing of %s is none",
+				 from ? from : "a build stage");
 	while (slice_cut(&text, '\n', &line)) {
 		if (line.len && !take_line(c, line, from))
 			return error_set(err, ERROR_FORMAT, "the listing of %s: \"%.*s\" is no entry",
-					 from, (int)MIN(line.len, (size_t)80),
+					 from ? from : "a build stage", (int)MIN(line.len, (size_t)80),
 					 (const char *)line.data);
 	}
 	return 0;
@@ -271,7 +283,7 @@ static int image_folder(const struct stack_source *source, const char *name, str
 				  str_equal(name, ".") ? xstrdup(source->path) :
 							 fs_join(source->path, name);
 
-	return image_path(text, arena, out, err);
+	return dir_image_path(text, arena, out, err);
 }
 
 static int store_listing(struct store *store, struct slice text, struct digest *out,
@@ -297,13 +309,13 @@ static int lock_folder(const struct source_context *context, const struct source
 				    .requested = true };
 	const char *clean;
 
-	if (image_path(name, &c->arena, &clean, err) < 0)
+	if (dir_image_path(name, &c->arena, &clean, err) < 0)
 		return stack_error(context->stack, place, err, "packages: '%s' is no folder name",
 				   name);
 	from = locked_folder(context->stack, request->source, *clean ? clean : ".");
 	if (dir_append(c, from, "", NULL, err) < 0)
 		return error_wrap(err, "source %s", request->source->id);
-	write_listing(c, &listing);
+	dir_listing_write(c, &listing);
 	if (store_listing(context->store, strbuf_slice(&listing), &input.digest, err) < 0)
 		return -1;
 	input.stage = arena_strdup(arena, request->stage->name);
@@ -352,7 +364,7 @@ static int recall_listing(struct store *store, const struct lock_input *input, c
 	}
 	if (dir_append(c, from, "", NULL, err) < 0)
 		return -1;
-	write_listing(c, out);
+	dir_listing_write(c, out);
 	digest = digest_of(strbuf_slice(out));
 	if (!digest_equal(&digest, &input->digest))
 		return error_set(err, ERROR_INTEGRITY,
@@ -379,7 +391,7 @@ struct component *dir_component(struct store *store, const struct stack *stack,
 	from = locked_folder(stack, source, input->name);
 	if (image_folder(source, input->name, &c->arena, &to, err) < 0 ||
 	    recall_listing(store, input, from, &listing, err) < 0 ||
-	    read_listing(raw, strbuf_slice(&listing), from, err) < 0) {
+	    dir_listing_read(raw, strbuf_slice(&listing), from, err) < 0) {
 		error_wrap(err, "source %s", input->source);
 		return NULL;
 	}

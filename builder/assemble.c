@@ -1,0 +1,210 @@
+#include "builder/assemble.h"
+
+#include "builder/plan.h"
+#include "builder/sources/dir.h"
+
+void assembled_release(struct assembled *assembled)
+{
+	if (!assembled)
+		return;
+	rootfs_release(&assembled->rootfs);
+	vec_release(&assembled->finish.actions);
+}
+
+/* Opening one input on a thread of the pool. */
+struct opening {
+	struct pool_job job;
+	const struct assembly *assembly;
+	const struct stack_stage *stage;
+	const struct lock_input *input;
+	struct component *component;
+	struct error error;
+};
+
+/* Where wheels of a stage go. */
+struct placing {
+	struct wheel_placing ordinary, toolkit;
+	char *site, *python, *root;
+};
+
+static void placing_release(struct placing *p)
+{
+	free(p->site);
+	free(p->python);
+	free(p->root);
+}
+
+/* The Python of the stage: that of its packages, else the manifest's, else Debian 12's. */
+static const char *python_version(const struct assembly *a, const struct stack_stage *stage)
+{
+	for (size_t i = 0; i < a->inputs->inputs.len; i++) {
+		const struct lock_input *in = &a->inputs->inputs.items[i];
+
+		if (in->kind == LOCK_DEB && str_equal(in->stage, stage->name) &&
+		    str_starts(in->name, "python3.") && str_ends(in->name, "-minimal") &&
+		    !str_starts(in->name, "libpython"))
+			return in->name + strlen("python");
+	}
+	return a->stack->stack.python ? a->stack->stack.python : "3.11";
+}
+
+static void make_placing(const struct assembly *a, const struct stack_stage *stage,
+			 struct placing *out)
+{
+	const char *version = python_version(a, stage);
+	const char *dot = strchr(version, '.');
+	size_t len = dot ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") :
+			   strlen(version);
+
+	out->site = xasprintf("usr/local/lib/python%.*s/dist-packages", (int)len, version);
+	out->python = xasprintf("/usr/bin/python%.*s", (int)len, version);
+	out->root = xasprintf("usr/local/cuda-%s", a->lock->stack.cuda);
+	out->ordinary = (struct wheel_placing){ .site = out->site, .scripts = "usr/local/bin",
+						.prefix = "usr/local", .python = out->python,
+						.profile = stage->profile };
+	out->toolkit = out->ordinary;
+	out->toolkit.toolkit = out->root;
+	out->toolkit.target = finish_cuda_target(&a->platform);
+}
+
+static struct component *open_wheel(const struct opening *o, struct error *err)
+{
+	cleanup(placing_release) struct placing p = { 0 };
+
+	make_placing(o->assembly, o->stage, &p);
+	return wheel_open(o->assembly->store, o->input, o->input->toolkit ? &p.toolkit : &p.ordinary,
+			  err);
+}
+
+static void open_input(struct pool_job *job)
+{
+	struct opening *o = (struct opening *)job;
+
+	switch (o->input->kind) {
+	case LOCK_DEB:
+		o->component = deb_open(o->assembly->store, o->input, &o->error);
+		break;
+	case LOCK_WHEEL:
+		o->component = open_wheel(o, &o->error);
+		break;
+	case LOCK_TREE:
+		o->component = dir_component(o->assembly->store, o->assembly->stack, o->input,
+					     &o->error);
+		break;
+	}
+}
+
+static size_t count_inputs(const struct assembly *a, const struct stack_stage *stage)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < a->inputs->inputs.len; i++)
+		count += str_equal(a->inputs->inputs.items[i].stage, stage->name);
+	return count;
+}
+
+/* base-files and base-passwd go first: they own the directories and links of the root. */
+static bool goes_first(const struct lock_input *in)
+{
+	return in->kind == LOCK_DEB &&
+	       (str_equal(in->name, "base-files") || str_equal(in->name, "base-passwd"));
+}
+
+static void start_all(const struct assembly *a, const struct stack_stage *stage,
+		      struct opening *openings)
+{
+	size_t n = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < a->inputs->inputs.len; i++) {
+			const struct lock_input *in = &a->inputs->inputs.items[i];
+
+			if (!str_equal(in->stage, stage->name) || goes_first(in) != (pass == 0))
+				continue;
+			openings[n] = (struct opening){ .job.run = open_input, .assembly = a,
+							.stage = stage, .input = in };
+			pool_submit(a->pool, &openings[n++].job);
+		}
+	}
+}
+
+/* Take the components in the lock's order, whatever the order in which they were opened. */
+static int open_all(const struct assembly *a, const struct stack_stage *stage, struct rootfs *r,
+		    struct error *err)
+{
+	size_t count = count_inputs(a, stage);
+	cleanup_free struct opening *openings = xcalloc(count + 1, sizeof(*openings));
+	int rc = 0;
+
+	start_all(a, stage, openings);
+	for (size_t i = 0; i < count; i++) {
+		struct opening *o = &openings[i];
+
+		pool_wait(a->pool, &o->job);
+		if (rc == 0 && !o->component) {
+			*err = o->error;
+			rc = -1;
+		}
+		if (rc == 0)
+			rc = rootfs_add(r, o->component, err);
+		else
+			component_free(o->component);
+	}
+	return rc;
+}
+
+static bool has_debs(const struct assembly *a, const struct stack_stage *stage)
+{
+	for (size_t i = 0; i < a->inputs->inputs.len; i++) {
+		if (a->inputs->inputs.items[i].kind == LOCK_DEB &&
+		    str_equal(a->inputs->inputs.items[i].stage, stage->name))
+			return true;
+	}
+	return false;
+}
+
+static int add_extra(struct component **extra, struct rootfs *r, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; extra && extra[i]; i++) {
+		if (rc == 0)
+			rc = rootfs_add(r, extra[i], err);
+		else
+			component_free(extra[i]);
+	}
+	return rc;
+}
+
+static int add_files(const struct assembly *a, const struct stack_stage *stage, struct rootfs *r,
+		     struct error *err)
+{
+	struct component *files;
+
+	if (!stage->file_count)
+		return 0;
+	files = dir_files(a->stack, stage, err);
+	return files ? rootfs_add(r, files, err) : -1;
+}
+
+int assemble_stage(const struct assembly *a, const struct stack_stage *stage,
+		   struct component **extra, struct assembled *out, struct error *err)
+{
+	struct rootfs *r = &out->rootfs;
+	struct finish *f = &out->finish;
+	int rc = rootfs_add(r, finish_filesystem(&a->platform, has_debs(a, stage)), err);
+
+	if (rc == 0)
+		rc = open_all(a, stage, r, err);
+	if (add_extra(extra, r, err) < 0 || rc < 0 || add_files(a, stage, r, err) < 0)
+		return -1;
+	*f = (struct finish){ .rootfs = r, .stack = a->stack, .stage = stage,
+			      .solved = &a->lock->stack, .platform = a->platform,
+			      .arena = a->arena };
+	f->final = stage == &a->stack->stages[a->stack->stage_count - 1];
+	f->cuda = component_new(COMPONENT_FINISH, PLAN_CUDA, "");
+	f->metadata = component_new(COMPONENT_FINISH, PLAN_METADATA, "");
+	rootfs_attach(r, f->cuda);
+	rootfs_attach(r, f->metadata);
+	return finish_run(f, err);
+}

@@ -1,0 +1,332 @@
+#include "builder/build.h"
+
+#include <sys/stat.h>
+
+#include "builder/fetch.h"
+#include "builder/image_config.h"
+#include "builder/image_record.h"
+#include "builder/layer.h"
+#include "builder/plan.h"
+#include "builder/publish.h"
+#include "builder/stage.h"
+#include "oci/manifest.h"
+#include "oci/mediatype.h"
+
+struct build {
+	const struct build_request *request;
+	struct build_result *result;
+	struct pool *pool;
+	const char *created;
+	struct publication publication;
+	bool unchanged;
+};
+
+void build_result_release(struct build_result *result)
+{
+	if (!result)
+		return;
+	for (size_t i = 0; i < result->images.len; i++)
+		vec_release(&result->images.items[i].layers);
+	vec_release(&result->images);
+	vec_release(&result->actions);
+	vec_release(&result->warnings);
+	arena_release(&result->arena);
+}
+
+const char *build_fate_name(enum script_fate fate)
+{
+	static const char *const names[] = { "done", "harmless", "NOT DONE", "accepted" };
+
+	return names[fate];
+}
+
+/* The lock must be of this manifest and of these rules, and all it names at hand. */
+static int check_lock(const struct build *b, struct error *err)
+{
+	const struct lockfile *lock = b->request->lock;
+	const struct lock_input *missing;
+
+	if (!digest_equal(&lock->manifest, &b->request->stack->digest))
+		return error_set(err, ERROR_USAGE,
+				 "%s has changed since it was locked; run `gpuimg lock` again",
+				 b->request->stack->file);
+	if (lock->assembly != ASSEMBLY_VERSION)
+		return error_set(err, ERROR_USAGE,
+				 "the lock is for assembly version %u, this program has %d; run "
+				 "`gpuimg lock` again",
+				 lock->assembly, ASSEMBLY_VERSION);
+	for (size_t i = 0; i < b->request->stack->platforms.count; i++) {
+		const char *platform = b->request->stack->platforms.items[i];
+		bool there = false;
+
+		for (size_t k = 0; k < lock->platforms.len; k++)
+			there |= str_equal(lock->platforms.items[k].platform, platform);
+		if (!there)
+			return error_set(err, ERROR_USAGE,
+					 "the lock has no platform %s; run `gpuimg lock` again", platform);
+	}
+	missing = fetch_missing(lock, b->request->store);
+	if (missing)
+		return error_set(err, ERROR_NOT_FOUND,
+				 "%s %s is not in the store; run `gpuimg fetch`", missing->name,
+				 missing->version);
+	return 0;
+}
+
+static int write_layers(struct build *b, struct plan *plan, struct build_image *image,
+			struct error *err)
+{
+	const struct stack_layers *how = &b->request->stack->layers;
+	struct layer_options options = { .compression = how->compression, .level = how->level };
+	struct arena *arena = &b->result->arena;
+
+	for (size_t i = 0; i < plan->layers.len; i++) {
+		struct plan_layer *planned = &plan->layers.items[i];
+		struct build_layer made = { 0 };
+		struct layer layer;
+
+		if (!planned->entries.len)
+			continue;
+		if (layer_write(b->request->store, &planned->entries, &options, b->pool, &layer, err) < 0)
+			return error_wrap(err, "layer %zu (%s)", i, planned->title);
+		made.title = arena_strdup(arena, planned->title);
+		made.components = arena_strdup(arena, planned->components);
+		made.media_type = layer.media_type;
+		made.diff_id = layer.diff_id;
+		made.digest = layer.digest;
+		made.size = layer.size;
+		made.raw_size = layer.raw_size;
+		made.cached = layer.cached;
+		vec_push(&image->layers, made);
+	}
+	return 0;
+}
+
+static void make_config(struct build *b, struct rootfs *r, const struct platform *platform,
+			struct image_record *record)
+{
+	struct image_config_request request = {
+		.stack = b->request->stack,
+		.solved = &b->request->lock->stack,
+		.platform = *platform,
+		.created = b->created,
+		.layers = record->image.layers.items,
+		.layer_count = record->image.layers.len,
+	};
+	struct rootfs_node *programs = rootfs_resolve(r, "usr/local/cuda/bin");
+	struct image_config config;
+
+	request.cuda_programs = programs && programs->tar.type == TAR_DIR;
+	request.bash = rootfs_resolve(r, "bin/bash") != NULL;
+	image_config_make(&request, &b->result->arena, &config);
+	config_write(&config, &record->config);
+}
+
+/* Inputs to layers and configuration. */
+static int make_image(struct build *b, const struct lock_platform *inputs,
+		      const struct platform *platform, struct image_record *record,
+		      struct error *err)
+{
+	const struct stack *stack = b->request->stack;
+	struct assembly assembly = {
+		.stack = stack, .lock = b->request->lock, .inputs = inputs, .platform = *platform,
+		.store = b->request->store, .pool = b->pool, .out = b->request->out,
+		.arena = &b->result->arena,
+	};
+	const struct stack_stage *last = &stack->stages[stack->stage_count - 1];
+	cleanup_stages struct stages stages = { 0 };
+	cleanup_assembled struct assembled tree = { 0 };
+	cleanup_plan struct plan plan = { 0 };
+	struct component **copies;
+
+	if (stage_copies(&assembly, last, &stages, &b->result->arena, &copies, err) < 0 ||
+	    assemble_stage(&assembly, last, copies, &tree, err) < 0 ||
+	    plan_make(&tree.rootfs, &stack->layers, &plan, err) < 0 ||
+	    write_layers(b, &plan, &record->image, err) < 0)
+		return -1;
+	make_config(b, &tree.rootfs, platform, record);
+	for (size_t i = 0; i < tree.finish.actions.len; i++)
+		vec_push(&record->actions, tree.finish.actions.items[i]);
+	return 0;
+}
+
+static const struct lock_platform *inputs_of(const struct lockfile *lock, const char *platform)
+{
+	for (size_t i = 0; i < lock->platforms.len; i++) {
+		if (str_equal(lock->platforms.items[i].platform, platform))
+			return &lock->platforms.items[i];
+	}
+	return NULL;
+}
+
+static json_t *layer_annotations(const struct build_layer *l)
+{
+	json_t *a = json_object();
+	cleanup_free char *raw = xasprintf("%" PRIu64, l->raw_size);
+
+	json_put(a, "io.gpuimg.components", json_text(l->components));
+	json_put(a, "io.gpuimg.raw-size", json_text(raw));
+	return a;
+}
+
+/* The manifest of one platform; its blobs go to the publication. */
+static int make_manifest(struct build *b, struct image_record *record,
+			 const struct platform *platform, struct error *err)
+{
+	struct build_image *image = &record->image;
+	const struct stack_layers *how = &b->request->stack->layers;
+	cleanup_free char *coder = compression_identity(how->compression, how->level);
+	struct image_config_request request = { .stack = b->request->stack,
+						.solved = &b->request->lock->stack,
+						.created = b->created };
+	cleanup_json json_t *annotations = image_config_annotations(&request, coder);
+	cleanup_free struct descriptor *layers = xcalloc(image->layers.len + 1, sizeof(*layers));
+	struct descriptor config = { .media_type = MEDIATYPE_OCI_CONFIG };
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	config.digest = digest_of(strbuf_slice(&record->config));
+	config.size = record->config.len;
+	for (size_t i = 0; i < image->layers.len; i++)
+		layers[i] = (struct descriptor){
+			.media_type = image->layers.items[i].media_type,
+			.digest = image->layers.items[i].digest,
+			.size = image->layers.items[i].size,
+			.annotations = layer_annotations(&image->layers.items[i]),
+		};
+	manifest_write(&config, layers, image->layers.len, annotations, &text);
+	for (size_t i = 0; i < image->layers.len; i++)
+		json_decref((json_t *)(uintptr_t)layers[i].annotations);
+	if (text.len > MANIFEST_BYTES_MAX)
+		return error_set(err, ERROR_LIMIT, "the manifest would be longer than 4 MiB");
+	image->platform = *platform;
+	image->manifest = (struct descriptor){ .media_type = MEDIATYPE_OCI_MANIFEST,
+					       .digest = digest_of(strbuf_slice(&text)),
+					       .size = text.len,
+					       .platform = *platform };
+	publication_add_bytes(&b->publication, strbuf_slice(&record->config));
+	publication_add_bytes(&b->publication, strbuf_slice(&text));
+	for (size_t i = 0; i < image->layers.len; i++)
+		publication_add_layer(&b->publication, &image->layers.items[i].digest,
+				      image->layers.items[i].size);
+	return 0;
+}
+
+static int build_platform(struct build *b, const char *name, struct error *err)
+{
+	const struct lock_platform *inputs = inputs_of(b->request->lock, name);
+	cleanup_image_record struct image_record record = { 0 };
+	struct store *store = b->request->store;
+	struct build_result *result = b->result;
+	struct platform platform;
+	struct digest key;
+
+	if (platform_parse(name, &result->arena, &platform, err) < 0 ||
+	    image_record_key(b->request->stack, b->request->lock, inputs, b->created, &key, err) < 0)
+		return -1;
+	if (!image_record_recall(store, &key, &result->arena, &record)) {
+		b->unchanged = false;
+		if (make_image(b, inputs, &platform, &record, err) < 0 ||
+		    image_record_keep(store, &key, &record, err) < 0)
+			return -1;
+	}
+	if (make_manifest(b, &record, &platform, err) < 0)
+		return -1;
+	if (!result->images.len) {
+		for (size_t i = 0; i < record.actions.len; i++)
+			vec_push(&result->actions, record.actions.items[i]);
+	}
+	vec_push(&result->images, record.image);
+	record.image.layers.items = NULL; /* the result's now */
+	return 0;
+}
+
+static int compare_images(const void *a, const void *b)
+{
+	const struct build_image *x = a, *y = b;
+
+	return strcmp(x->platform.architecture, y->platform.architecture);
+}
+
+static void make_index(struct build *b)
+{
+	struct build_result *result = b->result;
+	cleanup_free struct descriptor *manifests =
+		xcalloc(result->images.len + 1, sizeof(*manifests));
+	cleanup_json json_t *annotations = json_object();
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	vec_sort(&result->images, compare_images);
+	for (size_t i = 0; i < result->images.len; i++)
+		manifests[i] = result->images.items[i].manifest;
+	json_put(annotations, "org.opencontainers.image.created", json_text(b->created));
+	index_write(manifests, result->images.len, annotations, &text);
+	result->index = (struct descriptor){ .media_type = MEDIATYPE_OCI_INDEX,
+					     .digest = digest_of(strbuf_slice(&text)),
+					     .size = text.len };
+	publication_add_bytes(&b->publication, strbuf_slice(&text));
+	b->publication.index = result->index;
+}
+
+static void warn(struct build *b)
+{
+	struct build_result *result = b->result;
+	cleanup_strbuf struct strbuf names = { 0 };
+	const char *last = "";
+	size_t scripts = 0;
+
+	for (size_t i = 0; i < result->actions.len; i++) {
+		const struct build_action *a = &result->actions.items[i];
+
+		if (a->fate != SCRIPT_NOT_DONE || str_equal(a->package, last))
+			continue;
+		strbuf_addf(&names, "%s%s", scripts ? ", " : "", a->package);
+		last = a->package;
+		scripts++;
+	}
+	if (scripts)
+		vec_push(&result->warnings,
+			 arena_printf(&result->arena,
+				      "maintainer scripts of %zu package%s would have done more than "
+				      "was reproduced: %s",
+				      scripts, scripts == 1 ? "" : "s", strbuf_text(&names)));
+}
+
+static int run(struct build *b, struct error *err)
+{
+	const struct stack *stack = b->request->stack;
+
+	if (check_lock(b, err) < 0)
+		return -1;
+	for (size_t i = 0; i < stack->platforms.count; i++) {
+		if (build_platform(b, stack->platforms.items[i], err) < 0)
+			return -1;
+	}
+	make_index(b);
+	warn(b);
+	if (b->request->check && publication_check(&b->publication, b->request->check,
+						   b->request->check_user, err) < 0)
+		return -1;
+	for (size_t i = 0; i < b->request->destination_count; i++) {
+		if (publication_write(&b->publication, b->request->destinations[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int build_run(const struct build_request *request, struct build_result *out, struct error *err)
+{
+	struct build b = { .request = request, .result = out, .unchanged = true };
+	int rc;
+
+	*out = (struct build_result){ 0 };
+	b.publication = (struct publication){ .store = request->store,
+					      .default_tag = request->stack->tag };
+	b.created = image_config_time(request->has_created ? request->created : FIXED_MTIME,
+				      &out->arena);
+	b.pool = pool_new(request->threads);
+	rc = run(&b, err);
+	pool_free(b.pool);
+	publication_release(&b.publication);
+	out->unchanged = b.unchanged;
+	return rc;
+}

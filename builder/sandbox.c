@@ -1,0 +1,255 @@
+#include "builder/sandbox.h"
+
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+#include "base/process.h"
+
+enum { LINK_BYTES_MAX = 4096 };
+
+static int write_content(int rootfd, const struct rootfs_node *n, struct error *err)
+{
+	cleanup_fd int fd = openat(rootfd, n->tar.path,
+				   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	cleanup_stream struct stream *content = NULL;
+	cleanup_sink struct sink *sink = NULL;
+
+	if (fd < 0)
+		return error_set_errno(err, errno, "create %s", n->tar.path);
+	sink = sink_fd(fd, n->tar.path);
+	if (n->tar.size) {
+		content = content_open(&rootfs_entry(n)->content, n->tar.size, err);
+		if (!content || sink_copy(sink, content, NULL, err) < 0)
+			return -1;
+	}
+	if (geteuid() == 0 && fchown(fd, (uid_t)n->tar.uid, (gid_t)n->tar.gid) < 0)
+		return error_set_errno(err, errno, "set the owner of %s", n->tar.path);
+	if (fchmod(fd, n->tar.mode) < 0)
+		return error_set_errno(err, errno, "set the mode of %s", n->tar.path);
+	return 0;
+}
+
+static int extract_node(int rootfd, const struct rootfs_node *n, struct error *err)
+{
+	switch (n->tar.type) {
+	case TAR_DIR:
+		if (mkdirat(rootfd, n->tar.path, 0700) < 0)
+			return error_set_errno(err, errno, "create %s", n->tar.path);
+		return 0;
+	case TAR_SYMLINK:
+		if (symlinkat(n->tar.link, rootfd, n->tar.path) < 0)
+			return error_set_errno(err, errno, "create the link %s", n->tar.path);
+		return 0;
+	case TAR_FILE:
+		return write_content(rootfd, n, err);
+	default:
+		return 0; /* hard links come when all files are there */
+	}
+}
+
+/* Modes of directories are set last: one without write permission must first be filled. */
+static int set_dir(int rootfd, const struct rootfs_node *n, struct error *err)
+{
+	cleanup_fd int fd = openat(rootfd, n->tar.path,
+				   O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0 || (geteuid() == 0 && fchown(fd, (uid_t)n->tar.uid, (gid_t)n->tar.gid) < 0) ||
+	    fchmod(fd, n->tar.mode | (geteuid() ? 0700 : 0)) < 0)
+		return error_set_errno(err, errno, "set the mode of %s", n->tar.path);
+	return 0;
+}
+
+int sandbox_extract(struct rootfs *r, const char *dir, struct error *err)
+{
+	cleanup_fd int rootfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct rootfs_nodes nodes = { 0 };
+	int rc = 0;
+
+	if (rootfd < 0)
+		return error_set_errno(err, errno, "open %s", dir);
+	rootfs_sorted(r, &nodes);
+	for (size_t i = 0; i < nodes.len && rc == 0; i++)
+		rc = extract_node(rootfd, nodes.items[i], err);
+	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
+		struct rootfs_node *n = nodes.items[i], *file = rootfs_file(r, n);
+
+		if (n->tar.type == TAR_HARDLINK && file &&
+		    linkat(rootfd, file->tar.path, rootfd, n->tar.path, 0) < 0)
+			rc = error_set_errno(err, errno, "create the hard link %s", n->tar.path);
+	}
+	for (size_t i = nodes.len; i-- > 0 && rc == 0;) {
+		if (nodes.items[i]->tar.type == TAR_DIR)
+			rc = set_dir(rootfd, nodes.items[i], err);
+	}
+	vec_release(&nodes);
+	return rc;
+}
+
+/* The last lines of what a command printed. */
+static struct slice tail(const struct strbuf *text)
+{
+	enum { TAIL_BYTES = 8192 };
+	size_t from = text->len > TAIL_BYTES ? text->len - TAIL_BYTES : 0;
+
+	return slice_of(strbuf_text(text) + from, text->len - from);
+}
+
+static void show(const struct out *out, const struct process_result *result, bool failed)
+{
+	const struct strbuf *texts[] = { &result->out_stdout, &result->out_stderr };
+
+	if (!out)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct slice text = slice_trim(tail(texts[i]));
+
+		if (!text.len)
+			continue;
+		if (failed)
+			out_note(out, "%.*s", (int)text.len, (const char *)text.data);
+		else
+			out_verbose(out, "%.*s", (int)text.len, (const char *)text.data);
+	}
+}
+
+static int run_command(const char *command, const char *root, const char *path,
+		       const struct out *out, struct error *err)
+{
+	const char *argv[] = {
+		"bwrap", "--bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "build",
+		"--die-with-parent", "--new-session", "--chdir", "/", "--clearenv",
+		"--setenv", "PATH", path, "--setenv", "HOME", "/root", "--setenv", "LANG", "C.UTF-8",
+		"--setenv", "SOURCE_DATE_EPOCH", "315532800", "--setenv", "TZ", "UTC",
+		"--setenv", "TMPDIR", "/tmp", "--setenv", "USER", "root",
+		/* the last five are for those who are not root */
+		"--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net",
+		"/bin/sh", "-e", "-c", command, NULL,
+	};
+	size_t privileged = ARRAY_LEN(argv) - 5 - 6;
+	struct process p = { .argv = argv, .no_network = geteuid() == 0 };
+	cleanup_process struct process_result result = { 0 };
+
+	if (geteuid() == 0)
+		memmove(&argv[privileged], &argv[privileged + 6], 5 * sizeof(*argv));
+	if (process_run(&p, &result, err) < 0) {
+		if (err->code == ERROR_NOT_FOUND)
+			return error_set(err, ERROR_USAGE,
+					 "commands of a stage run in bubblewrap; install it (bwrap)");
+		return -1;
+	}
+	show(out, &result, result.exit_status != 0);
+	if (result.exit_status == -1)
+		return error_set(err, ERROR_VERDICT, "run \"%s\": ended by signal %d", command,
+				 result.signal);
+	if (result.exit_status != 0)
+		return error_set(err, ERROR_VERDICT, "run \"%s\": ended with status %d", command,
+				 result.exit_status);
+	return 0;
+}
+
+int sandbox_run(const struct stack *stack, const struct stack_stage *stage, const char *root,
+		bool cuda_programs, const struct out *out, struct error *err)
+{
+	static const char plain[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	cleanup_free char *path = xasprintf("%s%s", cuda_programs ? "/usr/local/cuda/bin:" : "", plain);
+
+	for (size_t i = 0; i < stage->run.count; i++) {
+		if (out)
+			out_note(out, "stage %s: %s", stage->name, stage->run.items[i]);
+		if (run_command(stage->run.items[i], root, path, out, err) < 0)
+			return error_wrap(err, "%s: stage %s", stack->file, stage->name);
+	}
+	return 0;
+}
+
+/* Open below the root as a chroot would, whatever links the commands have made. Fd or -1. */
+static int open_inside(int rootfd, const char *path, uint64_t flags)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+
+	return (int)syscall(SYS_openat2, rootfd, path, &how, sizeof(how));
+}
+
+struct collecting {
+	struct store *store;
+	struct component *c;
+	const char *shown;
+};
+
+static int store_file(struct collecting *k, int fd, const char *to, const struct stat *st,
+		      struct error *err)
+{
+	struct tar_entry tar = { .type = TAR_FILE, .path = to, .link = "", .mtime = FIXED_MTIME };
+	cleanup_stream struct stream *s = stream_fd(fd, to);
+	cleanup_store_put struct store_pending pending = { 0 };
+	struct component_entry *e;
+	struct digest digest;
+
+	tar.mode = (uint32_t)st->st_mode & 07777;
+	if (store_put_open(k->store, &pending, err) < 0 ||
+	    sink_copy(pending.sink, s, NULL, err) < 0 ||
+	    store_put_commit(&pending, NULL, 0, &digest, &tar.size, err) < 0)
+		return -1;
+	e = component_add(k->c, &tar);
+	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
+	return 0;
+}
+
+static int collect_node(struct collecting *k, int dirfd, const char *name, const char *to,
+			const struct stat *st, struct error *err)
+{
+	if (S_ISDIR(st->st_mode)) {
+		component_add_dir(k->c, to, (uint32_t)st->st_mode & 07777);
+		return 0;
+	}
+	if (S_ISLNK(st->st_mode)) {
+		char target[LINK_BYTES_MAX];
+		ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
+
+		if (n < 0)
+			return error_set_errno(err, errno, "read the link %s", to);
+		target[n] = '\0';
+		component_add_symlink(k->c, to, target);
+		return 0;
+	}
+	if (S_ISREG(st->st_mode)) {
+		int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+		if (fd < 0)
+			return error_set_errno(err, errno, "open %s", to);
+		return store_file(k, fd, to, st, err);
+	}
+	return error_set(err, ERROR_USAGE, "%s: holds a device, pipe or socket (%s)", k->shown, to);
+}
+
+static int visit(void *user, const struct fs_entry *entry, struct error *err)
+{
+	struct collecting *k = user;
+	cleanup_free char *to = xasprintf("x/%s", entry->path);
+
+	if (strchr(entry->path, '\n'))
+		return error_set(err, ERROR_USAGE, "%s: has a line break in a name", k->shown);
+	return collect_node(k, entry->dirfd, entry->name, to, &entry->st, err);
+}
+
+int sandbox_collect(struct store *store, const char *root, const char *path, struct component *c,
+		    struct error *err)
+{
+	struct collecting k = { .store = store, .c = c, .shown = path };
+	cleanup_fd int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int fd = rootfd < 0 ? -1 : open_inside(rootfd, path, O_RDONLY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return error_set(err, ERROR_USAGE, "%s: the stage has no such file or folder", path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_set_errno(err, errno, "open %s in the stage", path);
+	if (S_ISDIR(st.st_mode)) {
+		component_add_dir(c, "x", (uint32_t)st.st_mode & 07777);
+		return fs_walk(fd, ".", visit, &k, err);
+	}
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_USAGE, "%s: is neither a file nor a folder", path);
+	return store_file(&k, steal_fd(&fd), "x", &st, err);
+}
