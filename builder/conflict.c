@@ -1,5 +1,6 @@
 #include "builder/conflict.h"
 
+#include "builder/sources/deb_relation.h"
 #include "formats/deb822.h"
 
 /* Same type, mode and bytes. 1, 0, or -1 when they could not be read. */
@@ -19,18 +20,13 @@ static int same(const struct rootfs_node *old, const struct component_entry *e,
 	return digest_equal(&a, &b);
 }
 
-/* One piece of a relation list: "name (<< 1.2)". */
+/* A piece of Replaces: "name (<< 1.2)". */
 static bool piece_names(struct slice piece, const char *name, const char *version)
 {
-	size_t len = 0;
+	struct deb_relation relation;
 
-	piece = slice_trim(piece);
-	while (len < piece.len && !memchr(" \t(:", piece.data[len], 4))
-		len++;
-	if (!slice_is(slice_of(piece.data, len), name))
-		return false;
-	(void)version;
-	return true;
+	return deb_relation_next(&piece, &relation) == 1 && slice_is(relation.name, name) &&
+	       deb_version_satisfies(slice_str(version), relation.op, relation.version);
 }
 
 bool conflict_replaces(const struct component *c, const char *name, const char *version)
@@ -43,7 +39,7 @@ bool conflict_replaces(const struct component *c, const char *name, const char *
 	if (!control.len || deb822_next(&control, "control", &line, &stanza, &ignored) != 1)
 		return false;
 	rest = deb822_get(&stanza, "Replaces");
-	while (slice_cut(&rest, ',', &piece)) {
+	while (deb_relation_group(&rest, &piece)) {
 		if (piece_names(piece, name, version))
 			return true;
 	}

@@ -82,20 +82,22 @@ static int check_name(struct opening *o, struct error *err)
 	return 0;
 }
 
-/* Wheel-Version must be 1.x. */
+/* Wheel-Version must be 1.x. The file has e-mail headers, of which some (Tag) stand many times. */
 static int check_version(const struct opening *o, struct error *err)
 {
+	static const char field[] = "Wheel-Version:";
 	cleanup_strbuf struct strbuf text = { 0 };
-	cleanup_deb822 struct deb822 fields = { 0 };
-	struct slice rest, version;
-	size_t line = 1;
+	struct slice rest, line, version = { 0 };
 
 	if (read_meta(o, "WHEEL", true, &text, err) < 0)
 		return -1;
 	rest = strbuf_slice(&text);
-	if (deb822_next(&rest, "WHEEL", &line, &fields, err) < 0)
-		return -1;
-	version = deb822_get(&fields, "Wheel-Version");
+	while (!version.data && slice_cut(&rest, '\n', &line)) {
+		if (line.len >= sizeof(field) - 1 &&
+		    strncasecmp((const char *)line.data, field, sizeof(field) - 1) == 0)
+			version = slice_trim(slice_of(line.data + sizeof(field) - 1,
+						      line.len - (sizeof(field) - 1)));
+	}
 	if (!slice_starts(version, "1."))
 		return error_set(err, ERROR_FORMAT,
 				 "has Wheel-Version '%.*s'; only 1.x is understood",
