@@ -222,13 +222,13 @@ static ssize_t verify_read(struct stream *base, void *buf, size_t len, struct er
 
 	if (s->ended)
 		return verify_end(s, err); /* what was refused stays refused */
-	n = stream_read(s->inner, buf, len, err);
+	n = s->seen > s->limit ? 0 : stream_read(s->inner, buf, len, err);
 	if (n < 0)
 		return -1;
 	s->seen += (uint64_t)n;
 	if (s->seen > s->limit || (n == 0 && s->seen < s->limit))
 		return error_set(err, ERROR_INTEGRITY, "holds %s than the %" PRIu64 " bytes expected",
-				 n ? "more" : "less", s->limit);
+				 s->seen > s->limit ? "more" : "less", s->limit);
 	if (n == 0)
 		return verify_end(s, err);
 	digest_update(&s->own, buf, (size_t)n);

@@ -1,0 +1,152 @@
+#include "tests/support/test.h"
+
+#include "base/digest.h"
+
+/* FIPS 180-4, the examples for "abc". */
+#define ABC256 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+#define ABC512 \
+	"ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a" \
+	"2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"
+
+static void test_the_published_examples_are_met(void **state)
+{
+	struct digest d = digest_of(slice_str("abc"));
+	char text[DIGEST_TEXT_MAX];
+
+	(void)state;
+	assert_string_equal(digest_text(&d, text), "sha256:" ABC256);
+	assert_string_equal(digest_hex(&d, text), ABC256);
+}
+
+static void test_nothing_has_a_digest(void **state)
+{
+	struct digest d = digest_of((struct slice){ 0 });
+	char text[DIGEST_TEXT_MAX];
+
+	(void)state;
+	assert_string_equal(digest_hex(&d, text),
+			    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+static void test_pieces_give_the_digest_of_the_whole(void **state)
+{
+	cleanup_digest struct digest_state s = { 0 };
+	char text[DIGEST_TEXT_MAX];
+	struct digest d;
+
+	(void)state;
+	digest_init(&s, DIGEST_SHA512);
+	digest_update(&s, "a", 1);
+	digest_update(&s, NULL, 0);
+	digest_update(&s, "bc", 2);
+	d = digest_finish(&s);
+	assert_string_equal(digest_text(&d, text), "sha512:" ABC512);
+}
+
+static void test_a_text_parses_to_itself(void **state)
+{
+	static const char *const texts[] = { "sha256:" ABC256, "sha512:" ABC512 };
+	struct error err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		char text[DIGEST_TEXT_MAX];
+		struct digest d;
+
+		assert_ok(digest_parse(slice_str(texts[i]), &d, &err), err);
+		assert_string_equal(digest_text(&d, text), texts[i]);
+	}
+}
+
+static void test_what_is_no_digest_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"", "sha256:", ABC256, "sha256:" ABC256 "0", "sha512:" ABC256, "sha1:" ABC256,
+		"SHA256:" ABC256, "sha256:BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD",
+		"sha256:ga7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+		" sha256:" ABC256,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct error err = { 0 };
+		struct digest d;
+
+		assert_int_equal(digest_parse(slice_str(texts[i]), &d, &err), -1);
+		assert_int_equal(err.code, ERROR_FORMAT);
+	}
+}
+
+static void test_every_truncation_is_refused(void **state)
+{
+	static const char text[] = "sha256:" ABC256;
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(text) - 1; len++) {
+		cleanup_free uint8_t *copy = xmemdup(text, len);
+		struct error err = { 0 };
+		struct digest d;
+
+		assert_int_equal(digest_parse(slice_of(copy, len), &d, &err), -1);
+	}
+}
+
+static void test_bare_digits_may_be_of_either_case(void **state)
+{
+	struct digest want = digest_of(slice_str("abc")), d;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(digest_parse_sha256_hex(slice_str(ABC256), &d, &err), err);
+	assert_true(digest_equal(&d, &want));
+	assert_ok(digest_parse_sha256_hex(
+			  slice_str("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD"),
+			  &d, &err),
+		  err);
+	assert_true(digest_equal(&d, &want));
+	assert_int_equal(digest_parse_sha256_hex(slice_str("sha256:" ABC256), &d, &err), -1);
+}
+
+static void test_algorithms_are_part_of_equality(void **state)
+{
+	struct digest a = { .algorithm = DIGEST_SHA256 }, b = { .algorithm = DIGEST_SHA512 };
+
+	(void)state;
+	assert_false(digest_equal(&a, &b));
+	b.algorithm = DIGEST_SHA256;
+	b.bytes[40] = 1; /* beyond what counts */
+	assert_true(digest_equal(&a, &b));
+	b.bytes[31] = 1;
+	assert_false(digest_equal(&a, &b));
+}
+
+static void test_record_files_get_url_safe_base64(void **state)
+{
+	struct digest d = digest_of(slice_str("abc"));
+	struct digest ones = { 0 };
+	char text[48];
+
+	(void)state;
+	assert_string_equal(digest_base64url(&d, text),
+			    "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+	memset(ones.bytes, 0xff, 32);
+	assert_string_equal(digest_base64url(&ones, text),
+			    "__________________________________________8");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_published_examples_are_met),
+		cmocka_unit_test(test_nothing_has_a_digest),
+		cmocka_unit_test(test_pieces_give_the_digest_of_the_whole),
+		cmocka_unit_test(test_a_text_parses_to_itself),
+		cmocka_unit_test(test_what_is_no_digest_is_refused),
+		cmocka_unit_test(test_every_truncation_is_refused),
+		cmocka_unit_test(test_bare_digits_may_be_of_either_case),
+		cmocka_unit_test(test_algorithms_are_part_of_equality),
+		cmocka_unit_test(test_record_files_get_url_safe_base64),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
