@@ -356,8 +356,11 @@ static struct tree_dentry *enter(struct tree *t, struct slice path, size_t layer
 	struct slice name;
 
 	while (path.len && slice_cut(&path, '/', &name)) {
-		struct tree_dentry *next = make(t, at, name, layer), *there = NULL;
+		struct tree_dentry *next, *there = NULL;
 
+		if (!name.len || slice_is(name, ".") || slice_is(name, ".."))
+			continue;
+		next = make(t, at, name, layer);
 		if (symlink_of(next->node))
 			there = follow(t, next, links, layer);
 		if (!there && next->node && next->node->entry.type != TAR_DIR)
@@ -456,6 +459,7 @@ struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry 
 	struct slice parent, name;
 	struct tree_dentry *dir, *d;
 	struct tree_node *node, *target = NULL;
+	cleanup_strbuf struct strbuf path = { 0 };
 	unsigned links = 0;
 
 	free(t->sorted);
@@ -472,14 +476,10 @@ struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry 
 	give_way(t, d, entry->type, layer);
 	node = arena_alloc(&t->arena, sizeof(*node));
 	copy_entry(&t->arena, entry, &node->entry);
-	node->entry.path = arena_strdup(&t->arena, name.len ? entry->path : "");
-	if (links) {
-		cleanup_strbuf struct strbuf path = { 0 };
-
-		path_of(d, &path);
-		node->written = node->entry.path;
-		node->entry.path = arena_slice(&t->arena, strbuf_slice(&path));
-	}
+	path_of(d, &path);
+	node->entry.path = arena_slice(&t->arena, strbuf_slice(&path));
+	if (links)
+		node->written = arena_strdup(&t->arena, entry->path);
 	node->layer = layer;
 	node->target = target;
 	d->node = node;
