@@ -44,6 +44,7 @@ static void test_a_new_layout_is_complete_and_empty(void **state)
 	cleanup_layout struct layout *again = layout_open(sub, &err);
 
 	(void)state;
+	(void)l;
 	assert_string_equal(mark, "{\"imageLayoutVersion\":\"1.0.0\"}");
 	assert_contains(index, "\"manifests\":[]");
 	assert_non_null(again);
@@ -294,6 +295,7 @@ static void test_what_a_killed_run_left_is_no_foreign_directory(void **state)
 			   &err),
 		  err);
 	l = create(dir);
+	assert_non_null(l);
 	assert_true(fs_exists(AT_FDCWD, index));
 }
 
