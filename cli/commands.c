@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+extern const struct command command_build;
 extern const struct command command_fetch;
 extern const struct command command_inspect;
 extern const struct command command_lint;
@@ -8,6 +9,7 @@ extern const struct command command_push;
 extern const struct command command_test;
 
 const struct command *const commands[] = {
+	&command_build,
 	&command_fetch,
 	&command_inspect,
 	&command_lint,
