@@ -25,9 +25,9 @@ struct descriptor {
 };
 
 /*
- * `where` names the value in errors ("layers[2]"). Strings are copied to `arena`. A platform without
- * os or architecture gets "unknown" for it. ERROR_FORMAT: a required member is missing or ill-typed,
- * the digest is malformed or of an algorithm other than sha256 and sha512, an annotation is no text.
+ * `where` names the value in errors ("layers[2]"). Strings are copied to `arena`. A platform
+ * without os or architecture gets "unknown" for it. ERROR_FORMAT: a required member is missing or
+ * ill-typed, the digest is malformed or neither sha256 nor sha512, an annotation is no text.
  */
 int descriptor_parse(const json_t *value, const char *where, struct arena *arena,
 		     struct descriptor *out, struct error *err) MUST_USE;

@@ -5,7 +5,7 @@
 #include "oci/mediatype.h"
 #include "oci/reference.h"
 
-/* The same image: as written, or once both are completed ("app" is docker.io/library/app:latest). */
+/* As written, or once both are completed ("app" is docker.io/library/app:latest). */
 static bool same_reference(const char *a, const char *b)
 {
 	cleanup_arena struct arena arena = { 0 };

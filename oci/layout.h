@@ -35,8 +35,8 @@ int layout_put(struct layout *l, struct stream *src, uint64_t limit, struct desc
 int layout_put_bytes(struct layout *l, struct slice bytes, struct descriptor *out,
 		     struct error *err) MUST_USE;
 /*
- * Take the file `name` in `dirfd`, known to be this blob, by reflink, else hard link, else copy (and
- * the copy is verified). Hard-linked are only files that have no write permission at all: the blob
+ * Take the file `name` in `dirfd`, known to be this blob, by reflink, else hard link, else copy,
+ * which is verified. Hard-linked are only files that have no write permission at all: the blob
  * is then the same file, and writing to one would change the other. ERROR_INTEGRITY: another size.
  */
 int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,

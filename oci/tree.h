@@ -62,7 +62,7 @@ struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry 
 struct tree_node *tree_lookup(const struct tree *t, const char *path);
 /*
  * Follow links of all components, the last included. *out_path (may be NULL) gets the resolved
- * path in `arena`, also when nothing is there (NULL result) – then it is the path that is missing.
+ * path in `arena`, also when nothing is there (NULL result): then it is the path that is missing.
  * NULL with *out_path NULL: a loop. A directory that is only implied gives NULL, too: see
  * tree_is_dir.
  */
@@ -73,8 +73,8 @@ bool tree_is_dir(const struct tree *t, const char *path);
 /* The effective nodes sorted bytewise by path, *count of them; valid until the next tree_add. */
 struct tree_node **tree_sorted(struct tree *t, size_t *count);
 /*
- * What is in a directory (resolved first), sorted, as nodes; implied directories have none. Appended
- * to `out` (release with vec_release).
+ * What is in a directory (resolved first), sorted, as nodes; implied directories have none.
+ * Appended to `out` (release with vec_release).
  */
 struct tree_nodes {
 	struct tree_node **items;

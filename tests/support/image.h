@@ -1,7 +1,7 @@
 /*
  * Images from a few lines of text, for the tests of everything that reads images.
  *
- * One statement a line, blanks at the start and empty lines do not count, "#" starts a comment line:
+ * One statement a line; blanks at its start and empty lines do not count, "#" starts a comment:
  *
  *   image linux/arm64         another image: the tag then stands for an index of all of them. Without
  *                             it there is one image, for linux/amd64.
