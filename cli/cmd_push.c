@@ -159,6 +159,14 @@ static void show_progress(void *user, const struct push_progress *p)
 			    out_size(p->blob->size, size));
 }
 
+static void show_note(void *user, enum client_note kind, const char *text)
+{
+	if (kind == CLIENT_NOTE_WARNING)
+		out_warn(user, "%s", text);
+	else
+		out_verbose(user, "%s", text);
+}
+
 static void report(const struct invocation *in, const struct push_arguments *a,
 		   const struct push_result *r)
 {
@@ -189,6 +197,8 @@ static int run(const struct invocation *in, struct error *err)
 	cleanup_push_result struct push_result result = { 0 };
 	cleanup_source struct image_source *source = NULL;
 
+	a.request.client.note = show_note;
+	a.request.client.note_user = (void *)in->out;
 	if (take_options(in, &a, err) < 0 || take_destinations(in, &a, err) < 0)
 		return -1;
 	source = open_source(in->args[0], &a.arena, &a.request.client, err);

@@ -26,6 +26,7 @@ struct client_repository {
 	struct auth *auth;
 	pthread_mutex_t lock;
 	uint64_t quiet_until_ms; /* the registry wants no request before */
+	char *warning;           /* of the registry, told last */
 };
 
 struct client {
@@ -138,6 +139,51 @@ void client_back_off(struct client *c, unsigned try)
 	http_sleep_ms(ms);
 }
 
+/* Notes. */
+
+/* The text of `299 - "text"`, as far as it is quoted. */
+static struct slice warning_text(struct slice header)
+{
+	struct slice rest = header, before, text;
+
+	if (!slice_starts(header, "299 ") || !slice_cut(&rest, '"', &before) ||
+	    !slice_cut(&rest, '"', &text))
+		return (struct slice) { 0 };
+	return text;
+}
+
+/* A warning is told once, however often the registry repeats it. */
+static void tell_warning(struct client_repository *r, const struct http_response *answer)
+{
+	struct slice text = warning_text(http_header(answer, "warning"));
+	cleanup_strbuf struct strbuf note = { 0 };
+
+	if (!text.len || !r->options->note)
+		return;
+	strbuf_addf(&note, "%s warns: ", r->registry);
+	strbuf_add_quoted(&note, text, 300);
+	pthread_mutex_lock(&r->lock);
+	if (!r->warning || !str_equal(r->warning, note.data)) {
+		free(r->warning);
+		r->warning = xstrdup(note.data);
+		r->options->note(r->options->note_user, CLIENT_NOTE_WARNING, note.data);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void tell_origin(struct client_repository *r)
+{
+	cleanup_free
+	char *note = NULL;
+
+	if (!r->options->note)
+		return;
+	note = auth_origin(r->auth) ? xasprintf("%s/%s: credentials from %s", r->registry, r->name,
+						auth_origin(r->auth))
+				    : xasprintf("%s/%s: no credentials", r->registry, r->name);
+	r->options->note(r->options->note_user, CLIENT_NOTE_CREDENTIALS, note);
+}
+
 /* Requests. */
 
 static void note_answer(struct client *c, const struct http_response *r, int rc)
@@ -192,6 +238,7 @@ static int request_once(struct client *c, const char *what, struct http_request 
 		}
 		request->authorization = NULL;
 		note_answer(c, r, 0);
+		tell_warning(repo, r);
 		if (r->status != 401 || !home || try == 3 || r->body_sent)
 			return 0;
 		again = auth_challenged(repo->auth, r, header, err);
@@ -294,6 +341,7 @@ static int greet(struct client_repository *r, struct error *err)
 
 	if (find_scheme(r, c, &answer, err) < 0)
 		return error_wrap(err, "registry %s", r->registry);
+	tell_origin(r);
 	if (answer.status == 401)
 		return auth_challenged(r->auth, &answer, NULL, err) < 0 ? -1 : 0;
 	if (answer.status == 404)
@@ -335,6 +383,7 @@ void client_repository_close(struct client_repository *r)
 	free(r->name);
 	free(r->url);
 	free(r->scope);
+	free(r->warning);
 	free(r);
 }
 

@@ -18,12 +18,20 @@
 #include "oci/descriptor.h"
 #include "registry/credentials.h"
 
+enum client_note {
+	CLIENT_NOTE_CREDENTIALS, /* where credentials came from; for -v */
+	CLIENT_NOTE_WARNING,     /* what the registry wants its users to read */
+};
+
 struct client_options {
 	struct credential_options credentials;
 	const char *const *allow_realms; /* hosts of token servers to trust besides; NULL: none */
 	const char *ca_file;             /* trusted besides the system's CAs; NULL: none */
 	unsigned tries;                  /* per request that may be repeated; 0: 5 */
 	uint64_t backoff_ms;             /* first wait between tries, doubled each time; 0: 500 */
+	/* Told what the user may want to know. From any thread, one at a time; NULL: nobody. */
+	void (*note)(void *user, enum client_note kind, const char *text);
+	void *note_user;
 	uint64_t commit_wait_ms; /* for a blob to appear after a lost answer; 0: 60 s + 30 s/GiB */
 };
 

@@ -85,7 +85,9 @@ arrived() { # NAME:TAG [skopeo options]
 	run -3 gpuimg push oci:layout:v1 "docker://$REGISTRY/app:1"
 	[[ "$output" == *"$REGISTRY/app"*401*"log in"* ]]
 	docker_config joe s3cret-canary
-	gpuimg push oci:layout:v1 "docker://$REGISTRY/app:1"
+	run -0 gpuimg push -v oci:layout:v1 "docker://$REGISTRY/app:1"
+	[[ "$output" == *"credentials from $DOCKER_CONFIG/config.json"* ]]
+	[[ "$output" != *canary* ]]
 	curl -sfo got.json -u joe:s3cret-canary -H "Accept: application/vnd.oci.image.manifest.v1+json" "http://$REGISTRY/v2/app/manifests/1"
 	cmp manifest.json got.json
 	docker_config joe wr0ng-canary

@@ -209,6 +209,37 @@ static void test_a_post_is_tried_again_at_503(void **state)
 	end(&b);
 }
 
+static void count_note(void *user, enum client_note kind, const char *text)
+{
+	if (kind == CLIENT_NOTE_WARNING && strstr(text, "warns: 'old tag'"))
+		++*(int *)user;
+}
+
+static void test_a_warning_is_told_once(void **state)
+{
+	static const struct http_server_step script[] = {
+		HELLO,
+		{ .answer = "200 OK\r\nWarning: 299 - \"old tag\"\r\n\r\n" },
+		{ .answer = "200 OK\r\nWarning: 299 - \"old tag\"\r\n\r\n" },
+	};
+	int told = 0;
+	struct client_options options = { .credentials = { .anonymous = true },
+					  .note = count_note,
+					  .note_user = &told };
+	cleanup_http_server struct http_server *s = http_server_start(script, ARRAY_LEN(script));
+	struct error err = { 0 };
+	cleanup_client_repository struct client_repository *r =
+		client_repository_open(http_server_url(s) + 7, "a", CLIENT_PULL, &options, &err);
+	cleanup_client struct client *c = client_new(r);
+	struct digest d = some_digest();
+	bool there;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_ok(client_blob_exists(c, &d, &there, NULL, &err), err);
+	assert_int_equal(told, 1);
+}
+
 static void test_tries_end(void **state)
 {
 	static const struct http_server_step script[] = {
@@ -361,6 +392,7 @@ int main(void)
 		cmocka_unit_test(test_a_lost_answer_to_put_is_looked_into),
 		cmocka_unit_test(test_a_put_that_stays_unknown_is_a_failure),
 		cmocka_unit_test(test_a_post_is_tried_again_at_503),
+		cmocka_unit_test(test_a_warning_is_told_once),
 		cmocka_unit_test(test_tries_end),
 		cmocka_unit_test(test_refusals_carry_the_registrys_words_and_advice),
 		cmocka_unit_test(test_a_manifest_is_put_with_its_type),
