@@ -4,8 +4,11 @@
  * they are in the image.
  * Source: dpkg(1), deb-control(5); Debian policy 5 and appendix.
  */
+#include "base/md5.h"
 #include "builder/finish/finish.h"
 #include "formats/deb822.h"
+
+enum { CONFFILE_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* "libc6:amd64" for Multi-Arch: same, as dpkg names the files of info/. */
 static char *info_name(const struct component *c, const struct deb822 *stanza)
@@ -67,43 +70,57 @@ static void write_md5sums(struct finish *f, const struct component *c, const cha
 	finish_text(f, path, 0644, strbuf_slice(&text));
 }
 
-static struct slice md5_of(const struct component *c, struct slice path)
+/* The component's own file of that path, whatever became of it in the tree. */
+static const struct component_entry *own_entry(const struct component *c, const char *path)
 {
-	struct slice rest = c->md5sums, line;
-
-	while (path.len > 1 && slice_cut(&rest, '\n', &line)) {
-		if (line.len > 34 && slice_equal(slice_of(line.data + 34, line.len - 34),
-						 slice_of(path.data + 1, path.len - 1)))
-			return slice_of(line.data, 32);
+	for (size_t i = 0; i < c->entries.len; i++) {
+		if (str_equal(c->entries.items[i].tar.path, path) &&
+		    c->entries.items[i].tar.type == TAR_FILE)
+			return &c->entries.items[i];
 	}
-	return (struct slice){ 0 };
+	return NULL;
 }
 
-/* "Conffiles:" with the sums; a file whose sum is not known stands with "newconffile". */
-static void add_conffiles(struct strbuf *status, const struct component *c)
+static int add_conffile(struct strbuf *status, const struct component *c, struct slice line,
+			struct error *err)
+{
+	cleanup_free char *path = xstrndup((const char *)line.data + 1, line.len - 1);
+	const struct component_entry *e = own_entry(c, path);
+	cleanup_strbuf struct strbuf text = { 0 };
+	cleanup_stream struct stream *s = NULL;
+	char md5[MD5_HEX_SIZE];
+
+	if (!e) /* dpkg's word for one that is listed and not shipped */
+		return strbuf_addf(status, " /%s newconffile\n", path), 0;
+	s = content_open(&e->content, e->tar.size, err);
+	if (!s || stream_read_all(s, CONFFILE_BYTES_MAX, &text, err) < 0)
+		return error_wrap(err, "%s: /%s", c->name, path);
+	strbuf_addf(status, " /%s %s\n", path, md5_hex(strbuf_slice(&text), md5));
+	return 0;
+}
+
+/* "Conffiles:" with the sums, by which dpkg knows a file that the user changed. */
+static int add_conffiles(struct strbuf *status, const struct component *c, struct error *err)
 {
 	struct slice rest = c->conffiles, line;
 	bool first = true;
 
 	while (c->conffiles.len && slice_cut(&rest, '\n', &line)) {
-		struct slice sum;
-
 		line = slice_trim(line);
-		if (!line.len || line.data[0] != '/')
+		if (line.len < 2 || line.data[0] != '/')
 			continue;
 		if (first)
 			strbuf_adds(status, "Conffiles:\n");
 		first = false;
-		sum = md5_of(c, line);
-		strbuf_addf(status, " %.*s %.*s\n", (int)line.len, (const char *)line.data,
-			    sum.len ? (int)sum.len : 11,
-			    sum.len ? (const char *)sum.data : "newconffile");
+		if (add_conffile(status, c, line, err) < 0)
+			return -1;
 	}
+	return 0;
 }
 
 /* Package and Status first, as dpkg has them, then the control fields, Conffiles before Description. */
 static int add_status(struct strbuf *status, const struct component *c,
-		      const struct deb822 *stanza)
+		      const struct deb822 *stanza, struct error *err)
 {
 	strbuf_addf(status, "Package: %s\nStatus: install ok installed\n", c->name);
 	for (size_t i = 0; i < stanza->len; i++) {
@@ -111,8 +128,8 @@ static int add_status(struct strbuf *status, const struct component *c,
 
 		if (slice_is(field->name, "Package") || slice_is(field->name, "Status"))
 			continue;
-		if (slice_is(field->name, "Description"))
-			add_conffiles(status, c);
+		if (slice_is(field->name, "Description") && add_conffiles(status, c, err) < 0)
+			return -1;
 		strbuf_addf(status, "%.*s: %.*s\n", (int)field->name.len,
 			    (const char *)field->name.data, (int)field->value.len,
 			    (const char *)field->value.data);
@@ -165,7 +182,7 @@ static int take_package(struct finish *f, const struct rootfs_part *part, struct
 				 part->component->name);
 	info = info_name(part->component, &stanza);
 	write_info(f, part, info);
-	return add_status(status, part->component, &stanza);
+	return add_status(status, part->component, &stanza, err);
 }
 
 int finish_dpkg(struct finish *f, struct error *err)

@@ -302,12 +302,14 @@ static int configure(struct finish *f, struct error *err)
 
 static int make_cache(struct loader *l, struct error *err)
 {
+	/* Debian's glibc has its multiarch directory in ld.so.conf.d and no lib64 built in */
 	static const char *const defaults[] = { "/lib64", "/usr/lib64", "/lib", "/usr/lib" };
+	cleanup_free char *multiarch = xasprintf("usr/lib/%s", finish_triplet(&l->f->platform));
 	cleanup_strbuf struct strbuf cache = { 0 };
 
 	if (read_conf(l, "etc/ld.so.conf", 0, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
+	for (size_t i = rootfs_lookup(l->f->rootfs, multiarch) ? 2 : 0; i < ARRAY_LEN(defaults); i++)
 		add_dir(l, slice_str(defaults[i]));
 	for (size_t i = 0; i < l->dirs.len; i++) {
 		if (scan(l, l->dirs.items[i], "", err) < 0 ||

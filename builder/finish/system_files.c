@@ -74,36 +74,40 @@ static void base_files(struct finish *f)
 		finish_link(f, "etc/dpkg/origins/default", "ubuntu");
 }
 
-/*
- * debianutils: its template, then what the packages list in shells.d, each once under /bin and
- * once under /usr/bin, as update-shells does on a merged root.
- */
+/* A line of a list of shells: under /bin, and under /usr/bin as a merged root has it too. */
+static void add_shells(struct strbuf *out, struct slice list)
+{
+	struct slice line;
+
+	while (slice_cut(&list, '\n', &line)) {
+		line = slice_trim(line);
+		if (!line.len)
+			continue;
+		strbuf_addf(out, "%.*s\n", (int)line.len, (const char *)line.data);
+		if (slice_starts(line, "/bin/"))
+			strbuf_addf(out, "/usr%.*s\n", (int)line.len, (const char *)line.data);
+	}
+}
+
+/* debianutils: its template, then what the packages list in shells.d, as update-shells does. */
 static int shells(struct finish *f, struct error *err)
 {
-	cleanup_strbuf struct strbuf text = { 0 };
+	static const char template[] = "usr/share/debianutils/shells";
+	cleanup_strbuf struct strbuf text = { 0 }, own = { 0 };
 	struct rootfs_nodes lists = { 0 };
 	int rc = 0;
 
-	if (!rootfs_lookup(f->rootfs, "usr/share/debianutils/shells"))
+	if (!rootfs_lookup(f->rootfs, template))
 		return 0;
-	if (rootfs_read(f->rootfs, "usr/share/debianutils/shells", MIB, &text, err) < 0)
+	if (rootfs_read(f->rootfs, template, MIB, &own, err) < 0)
 		return -1;
+	add_shells(&text, strbuf_slice(&own));
 	rootfs_list(f->rootfs, "usr/share/debianutils/shells.d", &lists);
 	for (size_t i = 0; i < lists.len && rc == 0; i++) {
 		cleanup_strbuf struct strbuf list = { 0 };
-		struct slice rest, line;
 
 		rc = rootfs_read(f->rootfs, lists.items[i]->tar.path, MIB, &list, err);
-		rest = strbuf_slice(&list);
-		while (rc == 0 && slice_cut(&rest, '\n', &line)) {
-			line = slice_trim(line);
-			if (!line.len || line.data[0] != '/')
-				continue;
-			strbuf_addf(&text, "%.*s\n", (int)line.len, (const char *)line.data);
-			if (slice_starts(line, "/bin/"))
-				strbuf_addf(&text, "/usr%.*s\n", (int)line.len,
-					    (const char *)line.data);
-		}
+		add_shells(&text, strbuf_slice(&list));
 	}
 	vec_release(&lists);
 	if (rc == 0)
