@@ -8,7 +8,9 @@
 #include "base/arena.h"
 
 enum {
-	INPUT_BYTES = 128 * 1024,
+	INPUT_BYTES = 128 * 1024,    /* most that is read at once */
+	RING_BYTES = 8 * INPUT_BYTES, /* what was read last stays this long */
+	HEADERS_MAX = RING_BYTES - INPUT_BYTES,
 	PATH_BYTES_MAX = 4096,
 	XATTRS_MAX = 256,
 	XATTR_BYTES_MAX = 64 * 1024, /* what Linux allows for one value */
@@ -30,17 +32,22 @@ struct tar_reader {
 	struct arena arena;   /* strings of the entry just given */
 	struct content_stream content;
 	bool ended;
-	uint8_t buf[INPUT_BYTES];
+	uint64_t total;     /* bytes read of `inner` */
+	uint8_t ring[RING_BYTES]; /* the byte at offset n lies at n modulo RING_BYTES */
 };
 
 static la_ssize_t input_read(struct archive *a, void *user, const void **out)
 {
 	struct tar_reader *r = user;
-	ssize_t n = stream_read(r->inner, r->buf, sizeof(r->buf), &r->cause);
+	size_t at = (size_t)(r->total % RING_BYTES);
+	ssize_t n = stream_read(r->inner, r->ring + at, MIN((size_t)INPUT_BYTES, RING_BYTES - at),
+				&r->cause);
 
+	*out = r->ring + at;
 	if (n < 0)
 		archive_set_error(a, EIO, "input");
-	*out = r->buf;
+	else
+		r->total += (uint64_t)n;
 	return n;
 }
 
@@ -72,8 +79,10 @@ struct tar_reader *tar_read_open(struct stream *inner)
 		abort(); /* out of memory, as in base/alloc */
 	/* Opening reads the first block; what goes wrong with it shows at the first entry. */
 	if (archive_read_open(r->archive, r, NULL, input_read, NULL) != ARCHIVE_OK &&
-	    !r->cause.code)
+	    !r->cause.code) {
+		r->ended = r->total == 0; /* no bytes are an archive without entries */
 		error_set(&r->cause, ERROR_FORMAT, "tar: %s", archive_error_string(r->archive));
+	}
 	return r;
 }
 
@@ -240,6 +249,93 @@ static bool warning_is_harmless(struct archive *a)
 	return text && strstr(text, "can't be converted from");
 }
 
+/* The bytes from `offset` on, as far as they were read and still are there; false otherwise. */
+static bool ring_copy(const struct tar_reader *r, uint64_t offset, uint8_t *out, uint64_t len)
+{
+	size_t at = (size_t)(offset % RING_BYTES), first = (size_t)MIN(len, (uint64_t)RING_BYTES - at);
+
+	if (offset + len > r->total || r->total - offset > RING_BYTES)
+		return false;
+	memcpy(out, r->ring + at, first);
+	memcpy(out + first, r->ring, (size_t)len - first);
+	return true;
+}
+
+/* "<length> <key>=<value>\n" records, of which those that name a path hold no NUL. */
+static int check_records(struct slice records, struct error *err)
+{
+	while (records.len) {
+		struct slice rest = records, digits, key, record;
+		uint64_t len;
+
+		if (!slice_cut(&rest, ' ', &digits) || !slice_u64(digits, &len) ||
+		    !slice_sub(records, 0, len, &record) || len < digits.len + 3)
+			return error_set(err, ERROR_FORMAT, "tar: pax records are damaged");
+		rest = slice_of(record.data + digits.len + 1, record.len - digits.len - 2);
+		if (!slice_cut(&rest, '=', &key) || !rest.data)
+			return error_set(err, ERROR_FORMAT, "tar: pax record without \"=\"");
+		if ((slice_is(key, "path") || slice_is(key, "linkpath") ||
+		     slice_is(key, "GNU.sparse.name")) &&
+		    rest.len && memchr(rest.data, 0, rest.len))
+			return error_set(err, ERROR_FORMAT, "tar: pax %.*s holds a NUL", (int)key.len,
+					 (const char *)key.data);
+		records = slice_of(records.data + len, records.len - (size_t)len);
+	}
+	return 0;
+}
+
+static bool read_octal(struct slice field, uint64_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < field.len && field.data[i]; i++) {
+		if (field.data[i] == ' ')
+			continue;
+		if (field.data[i] < '0' || field.data[i] > '7')
+			return false;
+		*out = *out << 3 | (uint64_t)(field.data[i] - '0');
+	}
+	return true;
+}
+
+/*
+ * libarchive cuts names at a NUL that other readers refuse or keep, so that two readers would see
+ * two archives. Its headers are looked at again when there is more than the plain one.
+ */
+static int check_headers(const struct tar_reader *r, struct error *err)
+{
+	enum { BLOCK = 512, AT_SIZE = 124, SIZE_BYTES = 12, AT_TYPE = 156 };
+	uint64_t start = tar_read_header_offset(r);
+	uint64_t len = (uint64_t)archive_filter_bytes(r->archive, -1) - start, size;
+	cleanup_free uint8_t *bytes = NULL;
+	struct slice left, body;
+
+	if (len <= BLOCK)
+		return 0;
+	if (len > HEADERS_MAX)
+		return error_set(err, ERROR_LIMIT, "tar at byte %" PRIu64 ": headers of %" PRIu64
+				 " bytes (at most %d)", start, len, HEADERS_MAX);
+	bytes = xmalloc((size_t)len);
+	if (!ring_copy(r, start, bytes, len))
+		return error_set(err, ERROR_FORMAT, "tar at byte %" PRIu64 ": headers out of reach",
+				 start);
+	left = slice_of(bytes, (size_t)len);
+	while (left.len > BLOCK) {
+		uint8_t type = left.data[AT_TYPE];
+
+		if (!strchr("xXgLKV", type) || !type)
+			return 0; /* the entry itself; a sparse map may follow */
+		if (!read_octal(slice_of(left.data + AT_SIZE, SIZE_BYTES), &size) ||
+		    !slice_sub(left, BLOCK, size, &body))
+			return error_set(err, ERROR_FORMAT, "tar at byte %" PRIu64
+					 ": extended header is damaged", start);
+		if ((type == 'x' || type == 'X' || type == 'g') && check_records(body, err) < 0)
+			return -1;
+		size = MIN((size + BLOCK - 1) / BLOCK * BLOCK + BLOCK, (uint64_t)left.len);
+		left = slice_of(left.data + size, left.len - (size_t)size);
+	}
+	return 0;
+}
+
 static int read_header(struct tar_reader *r, struct archive_entry **out, struct error *err)
 {
 	int rc = r->cause.code ? ARCHIVE_FATAL : archive_read_next_header(r->archive, out);
@@ -270,7 +366,7 @@ int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err
 		rc = read_header(r, &e, err);
 		if (rc <= 0)
 			return rc;
-		if (copy_entry(r, e, out, err) < 0)
+		if (check_headers(r, err) < 0 || copy_entry(r, e, out, err) < 0)
 			return -1;
 	} while (!*out->path && out->type == TAR_DIR);
 	if (!*out->path)
