@@ -261,7 +261,7 @@ static bool take_zip64(struct slice extra, uint64_t *values[3], bool *out_found)
 	struct reader r = reader_of(extra);
 
 	*out_found = false;
-	while (reader_left(&r) >= 4) {
+	while (!r.bad && reader_left(&r) >= 4) {
 		unsigned id = reader_u16(&r);
 		struct slice field = reader_bytes(&r, reader_u16(&r));
 		struct reader v = reader_of(field);
