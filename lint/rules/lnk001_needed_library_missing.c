@@ -16,7 +16,8 @@ static const char *elsewhere(const struct facts *facts, const char *name, const 
 	const struct object_names *named = facts_named(facts, name);
 
 	for (size_t i = 0; named && i < named->len; i++) {
-		if (named->items[i]->elf->machine == like->elf->machine)
+		if (named->items[i]->elf->machine == like->elf->machine &&
+		    named->items[i]->elf->is64 == like->elf->is64)
 			return arena_printf(arena_of(facts),
 					    "; it is at %s, where the loader does not look: add that "
 					    "directory to an RPATH or to /etc/ld.so.conf.d",

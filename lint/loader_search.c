@@ -215,8 +215,8 @@ bool loader_find(struct loader *l, const struct loader_link *from, const char *n
 
 	*out = (struct loader_hit){ 0 };
 	if (strchr(name, '/')) {
-		out->object = facts_object(l->facts, name);
-		out->path = name;
+		out->path = loader_expand(l, slice_str(name), path_dir(l->facts, from->path));
+		out->object = facts_object(l->facts, out->path);
 		out->via = "its full path";
 		return out->object && elf_same_class(out->object->elf, like);
 	}
