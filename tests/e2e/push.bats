@@ -142,3 +142,13 @@ arrived() { # NAME:TAG [skopeo options]
 	run -3 gpuimg push oci:layout:v1 "docker://127.0.0.1:1/app:1"
 	[[ "$output" == *"127.0.0.1"*onnect* ]]
 }
+
+@test "an archive arrives as the layout does, and from one registry to another" {
+	need skopeo
+	start_registry
+	tar -C layout -cf app.tar .
+	gpuimg push oci-archive:app.tar:v1 "docker://$REGISTRY/app:1"
+	arrived app:1 --src-tls-verify=false
+	gpuimg push "docker://$REGISTRY/app:1" "docker://$REGISTRY/other/app:1"
+	arrived other/app:1 --src-tls-verify=false
+}
