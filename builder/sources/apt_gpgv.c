@@ -257,9 +257,11 @@ int apt_release_verify(struct slice text, struct slice signature, const struct a
 		memcpy(reason, err->text, sizeof(reason));
 		name_keys(keys, &names);
 		return error_set(err, ERROR_INTEGRITY,
-				 "%.200s: not trusted by %.120s: %.160s; get the repository's key and "
-				 "name its file as signed-by",
-				 name, strbuf_text(&names), reason);
+				 "%.180s: not trusted by %.120s: %.120s; %s", name,
+				 strbuf_text(&names), reason,
+				 strstr(reason, "key") ?
+					 "get the repository's current key and name its file as signed-by" :
+					 "use another mirror, or tell its owner");
 	}
 	return rc;
 }

@@ -2,7 +2,7 @@
 
 #include "formats/compress.h"
 
-enum { RELEASE_LIMIT = 32 * 1024 * 1024, TRIES = 4 };
+enum { RELEASE_LIMIT = 32 * 1024 * 1024, RELEASE_TRIES = 2, TRIES = 4 };
 #define INDEX_LIMIT (UINT64_C(1) << 30)
 
 /* Passes on at most so many bytes: a peer may not fill the disk. */
@@ -69,7 +69,7 @@ static int download_text(const struct apt_access *access, const struct apt_repos
 	cleanup_sink struct sink *memory = sink_memory(out);
 	cleanup_sink struct sink *limited = sink_limit(memory, RELEASE_LIMIT);
 
-	return http_download(access->http, url, r->authorization, TRIES, limited, err);
+	return http_download(access->http, url, r->authorization, RELEASE_TRIES, limited, err);
 }
 
 /* InRelease, else Release and Release.gpg: the text and what signs it (empty: nothing). */

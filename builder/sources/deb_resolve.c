@@ -3,7 +3,7 @@
 #include "builder/sources/deb_search.h"
 #include "builder/sources/deb_state.h"
 
-enum { DEPTH_LIMIT = 3000, CHAIN_SHOWN = 12, STORY_LIMIT = 64 * 1024 };
+enum { DEPTH_LIMIT = 3000, CHAIN_SHOWN = 12, GROUP_SHOWN = 100, STORY_LIMIT = 64 * 1024 };
 
 void deb_answer_release(struct deb_answer *answer)
 {
@@ -100,6 +100,20 @@ static void add_name(struct strbuf *out, const struct deb_universe *u, uint32_t 
 	strbuf_add(out, p->name.data, p->name.len);
 }
 
+/* A group as the index has it, on one line and without control characters. */
+static void add_group(struct strbuf *out, struct slice group)
+{
+	bool blank = false;
+
+	for (size_t i = 0; i < group.len && i < GROUP_SHOWN; i++) {
+		bool space = group.data[i] <= ' ' || group.data[i] == 0x7f;
+
+		if (!space || !blank)
+			strbuf_addc(out, space ? ' ' : (char)group.data[i]);
+		blank = space;
+	}
+}
+
 /* The failure below which nothing else failed for want of a package: where the story ends. */
 static const struct deb_failure *innermost(const struct deb_state *s, uint32_t root,
 					   uint32_t chain[CHAIN_SHOWN], size_t *out_len)
@@ -138,8 +152,9 @@ static void add_refusals(struct strbuf *out, struct deb_state *s, const struct d
 static void add_story(struct strbuf *out, struct deb_state *s, const struct deb_failure *f,
 		      size_t depth)
 {
-	strbuf_addf(out, "%*s%s needs %.*s\n", (int)(depth * 2), "", deb_state_name(s, f->owner),
-		    (int)f->group.len, (const char *)f->group.data);
+	strbuf_addf(out, "%*s%s needs ", (int)(depth * 2), "", deb_state_name(s, f->owner));
+	add_group(out, f->group);
+	strbuf_addc(out, '\n');
 	for (size_t i = 0; i < f->refusals.len && out->len < STORY_LIMIT; i++) {
 		const struct deb_refusal *r = &f->refusals.items[i];
 		const struct deb_failure *deeper =
@@ -163,8 +178,8 @@ static int unmet(struct deb_state *s, uint32_t root, struct strbuf *out_why, str
 	size_t len;
 	const struct deb_failure *f = innermost(s, root, chain, &len);
 
-	strbuf_addf(&text, "%.*s wanted by ", (int)MIN(f->group.len, (size_t)100),
-		    (const char *)f->group.data);
+	add_group(&text, f->group);
+	strbuf_adds(&text, " wanted by ");
 	add_name(&text, s->u, f->owner);
 	for (size_t i = len; i-- > 0;) {
 		strbuf_adds(&text, " wanted by ");

@@ -4,8 +4,9 @@
  *
  *   take(p): choose p; for each group of Pre-Depends, then Depends: if an alternative holds, go
  *   on; else take the first that can be taken, of each alternative first the package of that name,
- *   then its providers by Essential, Priority and order in the indexes. What conflicts with the
- *   chosen set is skipped; what cannot be completed is taken back and not tried again.
+ *   then its providers by Essential, Priority, and of equals the one whose name the indexes mention
+ *   last (what apt 2.6 does). What conflicts with the chosen set is skipped; what cannot be
+ *   completed is taken back and not tried again.
  *
  * Where that finds no set, a bounded search with back-tracking over all choices follows, the last
  * choice first. Conflicts and Breaks count alike, both ways; nothing installed is removed.

@@ -343,12 +343,15 @@ static void add_real(struct deb_state *s, const struct deb_relation *r, struct s
 static int order_of(const struct deb_state *s, uint32_t a, uint32_t b)
 {
 	const struct deb_package *p = package_at(s, a), *q = package_at(s, b);
+	uint32_t x, y;
 
 	if (p->essential != q->essential)
 		return p->essential ? -1 : 1;
 	if (p->priority != q->priority)
 		return p->priority < q->priority ? -1 : 1;
-	return a < b ? -1 : 1;
+	x = deb_mention_rank(s->u, a);
+	y = deb_mention_rank(s->u, b);
+	return x == y ? (a < b ? -1 : 1) : x > y ? -1 : 1;
 }
 
 static void add_providers(struct deb_state *s, const struct deb_relation *r,

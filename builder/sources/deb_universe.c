@@ -60,7 +60,7 @@ static struct deb_name *add_name(struct deb_universe *u, struct slice name)
 	if (!u->slots[at]) {
 		struct deb_name n = { .text = name, .first = DEB_NONE, .last = DEB_NONE,
 				      .provider = DEB_NONE, .last_provider = DEB_NONE,
-				      .candidate = DEB_NONE };
+				      .candidate = DEB_NONE, .mention = DEB_NONE };
 
 		vec_push(&u->names, n);
 		u->slots[at] = (uint32_t)u->names.len;
@@ -70,7 +70,7 @@ static struct deb_name *add_name(struct deb_universe *u, struct slice name)
 
 enum field {
 	F_PACKAGE, F_VERSION, F_ARCH, F_SOURCE, F_PRE_DEPENDS, F_DEPENDS, F_CONFLICTS, F_BREAKS,
-	F_PROVIDES, F_FILENAME, F_SIZE, F_SHA256, F_PRIORITY, F_MULTI_ARCH, F_ESSENTIAL, F_STATUS,
+	F_PROVIDES, F_RECOMMENDS, F_SUGGESTS, F_REPLACES, F_ENHANCES, F_FILENAME, F_SIZE, F_SHA256, F_PRIORITY, F_MULTI_ARCH, F_ESSENTIAL, F_STATUS,
 	F_COUNT,
 };
 
@@ -78,6 +78,8 @@ static const char *const field_names[F_COUNT] = {
 	[F_PACKAGE] = "package", [F_VERSION] = "version", [F_ARCH] = "architecture",
 	[F_SOURCE] = "source", [F_PRE_DEPENDS] = "pre-depends", [F_DEPENDS] = "depends",
 	[F_CONFLICTS] = "conflicts", [F_BREAKS] = "breaks", [F_PROVIDES] = "provides",
+	[F_RECOMMENDS] = "recommends", [F_SUGGESTS] = "suggests", [F_REPLACES] = "replaces",
+	[F_ENHANCES] = "enhances",
 	[F_FILENAME] = "filename", [F_SIZE] = "size", [F_SHA256] = "sha256",
 	[F_PRIORITY] = "priority", [F_MULTI_ARCH] = "multi-arch", [F_ESSENTIAL] = "essential",
 	[F_STATUS] = "status",
@@ -200,6 +202,8 @@ static int read_package(struct slice f[F_COUNT], const char *index, size_t line,
 		.name = f[F_PACKAGE], .version = f[F_VERSION], .arch = f[F_ARCH],
 		.source = f[F_SOURCE], .pre_depends = f[F_PRE_DEPENDS], .depends = f[F_DEPENDS],
 		.conflicts = f[F_CONFLICTS], .breaks = f[F_BREAKS], .provides = f[F_PROVIDES],
+		.recommends = f[F_RECOMMENDS], .suggests = f[F_SUGGESTS],
+		.replaces = f[F_REPLACES], .enhances = f[F_ENHANCES],
 		.priority = parse_priority(f[F_PRIORITY]),
 		.multi_arch = parse_multi_arch(f[F_MULTI_ARCH]),
 		.essential = same_word(f[F_ESSENTIAL], "yes"), .next = DEB_NONE,
@@ -287,6 +291,53 @@ int deb_universe_add(struct deb_universe *u, const struct deb_index *index, stru
 		add_package(u, &p);
 	}
 	return rc;
+}
+
+static void mention(struct deb_universe *u, struct slice name)
+{
+	struct deb_name *n = deb_universe_name(u, name);
+
+	if (n && n->mention == DEB_NONE)
+		n->mention = u->mentions++;
+}
+
+static void mention_field(struct deb_universe *u, struct slice field)
+{
+	struct slice group;
+
+	while (deb_relation_group(&field, &group)) {
+		struct deb_relation r;
+		int rc;
+
+		while ((rc = deb_relation_next(&group, &r))) {
+			/* "name:any" is a thing of its own to apt. */
+			if (rc > 0 && !slice_is(r.arch, "any"))
+				mention(u, r.name);
+		}
+	}
+}
+
+/* In the order in which apt reads the fields. */
+static void mention_package(struct deb_universe *u, uint32_t at)
+{
+	const struct deb_package *p = &u->packages.items[at];
+	struct slice fields[] = { p->pre_depends, p->depends,  p->conflicts, p->breaks,
+				  p->recommends,  p->suggests, p->replaces,  p->enhances,
+				  p->provides };
+
+	mention(u, p->name);
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		mention_field(u, fields[i]);
+}
+
+uint32_t deb_mention_rank(struct deb_universe *u, uint32_t package)
+{
+	const struct deb_name *name = deb_universe_name(u, u->packages.items[package].name);
+
+	/* Read no further than to this package: ties are rare, and mostly early. */
+	while (name->mention == DEB_NONE && u->mentions_read < u->packages.len)
+		mention_package(u, u->mentions_read++);
+	return name->mention;
 }
 
 struct slice deb_package_arch(const struct deb_universe *u, const struct deb_package *p)

@@ -41,6 +41,7 @@ struct deb_index {
 struct deb_package {
 	struct slice name, version, arch, source;
 	struct slice pre_depends, depends, conflicts, breaks, provides;
+	struct slice recommends, suggests, replaces, enhances; /* count for deb_mention_rank alone */
 	struct slice filename, sha256; /* sha256: 64 hex digits, checked; empty: no file is offered */
 	uint64_t size;                 /* bytes of the .deb */
 	uint32_t index;                /* into universe.indexes */
@@ -65,6 +66,7 @@ struct deb_name {
 	uint32_t provider, last_provider; /* entries of universe.provides */
 	uint32_t candidate;   /* of the native architecture, once looked up; see `looked_up` */
 	bool looked_up, forced;
+	uint32_t mention; /* see deb_mention_rank; DEB_NONE: not met so far */
 };
 
 struct deb_provide {
@@ -84,6 +86,7 @@ struct deb_universe {
 	VEC(struct deb_provide) provides;
 	uint32_t *slots; /* of names: index + 1, 0 free */
 	size_t slot_count;
+	uint32_t mentions_read, mentions; /* packages looked through, names met: deb_mention_rank */
 };
 
 void deb_universe_release(struct deb_universe *u);
@@ -108,6 +111,12 @@ struct slice deb_package_arch(const struct deb_universe *u, const struct deb_pac
  * highest version, then the index listed first. DEB_NONE.
  */
 uint32_t deb_candidate(struct deb_universe *u, struct slice name, struct slice arch);
+/*
+ * Place of a package's name in the order in which the indexes first mention each name, as a package,
+ * in a relation or as provided: what apt numbers packages by. Of providers that are equal
+ * otherwise it takes the one that comes last in it.
+ */
+uint32_t deb_mention_rank(struct deb_universe *u, uint32_t package);
 /* Make a package the candidate of its name, as "name=version" does. */
 void deb_universe_force(struct deb_universe *u, uint32_t package);
 /* Pin priority of a package; below 0: never. */

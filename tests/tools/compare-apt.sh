@@ -12,7 +12,7 @@ count=${1:-300} seed=${2:-1}
 O=${O:-build}
 arch=$(dpkg --print-architecture)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+[ -n "${KEEP:-}" ] && work=$KEEP && mkdir -p "$work" || trap 'rm -rf "$work"' EXIT
 [ -x "$O/tests/tools/resolve_debs" ] || make -s "$O/tests/tools/resolve_debs"
 
 # The order of apt's own sources: indextargets lists them so.

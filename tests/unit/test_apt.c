@@ -1,0 +1,570 @@
+#include "tests/support/test.h"
+
+#include "base/process.h"
+#include "builder/sources/apt.h"
+#include "builder/sources/deb_universe.h"
+
+#define FIXTURES "tests/fixtures/apt/"
+enum { NOW = 1767268800 /* 2026-01-01 12:00 */ };
+
+/* A machine, a store and a manifest of one stage, all in one folder. */
+struct scene {
+	char *dir, *fixtures;
+	struct store *store;
+	struct http_client *http;
+	struct lockfile lock;
+	struct stack stack;
+	struct stack_source sources[3];
+	struct stack_stage stage;
+	struct stack_package packages[4];
+	struct source_request request;
+	struct source_context context;
+	struct apt_machine machine;
+	struct out out;
+	char *notes;
+	size_t notes_len;
+	struct error err;
+};
+
+static struct scene *scene_new(void)
+{
+	struct scene *s = xcalloc(1, sizeof(*s));
+	cleanup_free char *store = NULL;
+
+	if (!process_available("gpgv")) {
+		free(s);
+		skip();
+	}
+	s->dir = test_dir();
+	store = fs_join(s->dir, "store");
+	s->fixtures = realpath(FIXTURES, NULL);
+	assert_non_null(s->fixtures);
+	s->store = store_open(store, &s->err);
+	assert_non_null(s->store);
+	s->http = http_client_new(NULL);
+	s->out.err = open_memstream(&s->notes, &s->notes_len);
+	s->out.out = s->out.err;
+	s->stack = (struct stack){ .file = "stack.yaml", .directory = s->fixtures,
+				   .sources = s->sources };
+	s->stage.name = "runtime";
+	s->machine = (struct apt_machine){ .root = s->dir, .now = NOW };
+	s->context = (struct source_context){
+		.stack = &s->stack, .platform = { .os = "linux", .architecture = "amd64" },
+		.store = s->store, .http = s->http, .out = &s->out, .lock = &s->lock,
+	};
+	s->context.inputs = lockfile_platform(&s->lock, "linux/amd64");
+	s->request = (struct source_request){ .source = &s->sources[0], .stage = &s->stage,
+					      .packages = s->packages };
+	return s;
+}
+
+static void scene_free(struct scene *s)
+{
+	for (size_t i = 0; i < 3; i++)
+		free((char *)s->sources[i].url);
+	lockfile_release(&s->lock);
+	http_client_free(s->http);
+	store_close(s->store);
+	fclose(s->out.err);
+	free(s->notes);
+	free(s->fixtures);
+	test_dir_free(s->dir);
+	free(s);
+}
+
+static void add_source(struct scene *s, const char *id, const char *path, const char *suite,
+		       const char **components, size_t count)
+{
+	struct stack_source *source = &s->sources[s->stack.source_count++];
+
+	*source = (struct stack_source){ .id = id, .type = SOURCE_APT, .suite = suite,
+					 .signed_by = "keys/good.asc",
+					 .components = { components, count },
+					 .url = xasprintf("file://%s/%s", s->fixtures, path) };
+}
+
+static void want(struct scene *s, const char *spec)
+{
+	size_t n = s->request.package_count++;
+
+	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3 } };
+}
+
+static int run_os(struct scene *s, bool whole_os)
+{
+	return apt_resolve_on(&s->machine, &s->context, &s->request, 1, whole_os, &s->err);
+}
+
+static int run(struct scene *s)
+{
+	return run_os(s, false);
+}
+
+/* The inputs as "name version name version". */
+static void expect_inputs(struct scene *s, const char *want_text)
+{
+	cleanup_strbuf struct strbuf got = { 0 };
+
+	for (size_t i = 0; i < s->context.inputs->inputs.len; i++) {
+		const struct lock_input *in = &s->context.inputs->inputs.items[i];
+
+		strbuf_addf(&got, "%s%s %s%s", i ? ", " : "", in->name, in->version,
+			    in->requested ? "*" : "");
+	}
+	assert_string_equal(strbuf_text(&got), want_text);
+}
+
+static void expect_failure(struct scene *s, enum error_code code, const char *part)
+{
+	assert_int_equal(run(s), -1);
+	assert_contains(s->err.text, part);
+	assert_int_equal(s->err.code, code);
+	assert_int_equal(s->context.inputs->inputs.len, 0);
+}
+
+static const char *main_only[] = { "main" };
+static const char *both[] = { "main", "extra" };
+
+static void test_a_closure_is_locked_with_address_digest_and_size(void **state)
+{
+	struct scene *s = scene_new();
+	const struct lock_input *lib;
+	char hex[DIGEST_HEX_MAX];
+	cleanup_free char *url = NULL;
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	want(s, "app");
+	assert_ok(run(s), s->err);
+	expect_inputs(s, "libapp 1.0-1, data 3, app 1.0-1*");
+	lib = &s->context.inputs->inputs.items[0];
+	url = xasprintf("file://%s/repo/pool/libapp_1.0%%2Bx-1_amd64.deb", s->fixtures);
+	assert_string_equal(lib->url, url);
+	assert_int_equal(lib->size, 10);
+	assert_string_equal(digest_hex(&lib->digest, hex),
+			    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	assert_string_equal(lib->arch, "amd64");
+	assert_string_equal(lib->source, "os");
+	assert_string_equal(lib->stage, "runtime");
+	assert_int_equal(lib->kind, LOCK_DEB);
+	scene_free(s);
+}
+
+static void test_the_release_is_recorded_once(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", both, 2);
+	want(s, "data");
+	assert_ok(run(s), s->err);
+	assert_ok(run(s), s->err);
+	assert_int_equal(s->lock.sources.len, 2);
+	assert_string_equal(s->lock.sources.items[0].suite, "stable/main amd64");
+	assert_string_equal(s->lock.sources.items[1].suite, "stable/extra amd64");
+	assert_string_equal(s->lock.sources.items[0].date, "2026-01-01T00:00:00Z");
+	scene_free(s);
+}
+
+static void test_the_highest_version_of_all_components_is_taken(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", both, 2);
+	want(s, "app");
+	assert_ok(run(s), s->err);
+	expect_inputs(s, "app 2.0-1*");
+	scene_free(s);
+}
+
+static void test_a_version_that_is_asked_for_is_taken(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", both, 2);
+	want(s, "app=1.*");
+	assert_ok(run(s), s->err);
+	expect_inputs(s, "libapp 1.0-1, data 3, app 1.0-1*");
+	scene_free(s);
+}
+
+static void test_a_whole_system_has_the_essential_packages(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	want(s, "data");
+	assert_ok(run_os(s, true), s->err);
+	expect_inputs(s, "base 2, data 3*");
+	scene_free(s);
+}
+
+static void test_a_flat_repository_is_read(void **state)
+{
+	struct scene *s = scene_new();
+	cleanup_free char *url = NULL;
+
+	(void)state;
+	add_source(s, "cuda", "flat", "./", NULL, 0);
+	want(s, "tool");
+	assert_ok(run(s), s->err);
+	expect_inputs(s, "tool 1*");
+	url = xasprintf("file://%s/flat/tool_1_amd64.deb", s->fixtures);
+	assert_string_equal(s->context.inputs->inputs.items[0].url, url);
+	assert_string_equal(s->lock.sources.items[0].suite, "./ amd64");
+	scene_free(s);
+}
+
+static void test_the_named_source_must_have_the_package(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	add_source(s, "cuda", "flat", "./", NULL, 0);
+	want(s, "tool");
+	expect_failure(s, ERROR_USAGE,
+		       "stack.yaml:7:3: source 'os' has no package 'tool' for amd64; there is: 1 (cuda)");
+	scene_free(s);
+}
+
+static void test_an_unknown_package_is_reported_at_its_place_with_a_near_name(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	want(s, "data");
+	want(s, "libap");
+	expect_failure(s, ERROR_USAGE, "stack.yaml:8:3: source 'os' has no package 'libap'; did you "
+				       "mean 'libapp'?");
+	scene_free(s);
+}
+
+static void test_driver_packages_are_refused_at_their_place(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	want(s, "cuda-drivers");
+	expect_failure(s, ERROR_USAGE, "stack.yaml:7:3: 'cuda-drivers' brings the driver");
+	scene_free(s);
+}
+
+static void test_an_expired_release_is_refused(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	s->machine.now = NOW + 10 * 86400;
+	add_source(s, "os", "repo", "expired", main_only, 1);
+	want(s, "app");
+	expect_failure(s, ERROR_INTEGRITY, "expired on 2026-01-02T00:00:00Z");
+	scene_free(s);
+}
+
+static void test_a_release_signed_by_another_key_is_refused(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "other", main_only, 1);
+	want(s, "app");
+	expect_failure(s, ERROR_INTEGRITY, "keys/good.asc");
+	scene_free(s);
+}
+
+static void test_a_release_with_md5_alone_is_refused(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "md5", main_only, 1);
+	want(s, "app");
+	expect_failure(s, ERROR_INTEGRITY, "no SHA256");
+	scene_free(s);
+}
+
+static void test_a_missing_keyring_is_an_error(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	s->sources[0].signed_by = "keys/none.gpg";
+	want(s, "app");
+	expect_failure(s, ERROR_INTEGRITY, "keys/none.gpg is missing");
+	scene_free(s);
+}
+
+static void test_signed_by_is_required(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	s->sources[0].signed_by = NULL;
+	want(s, "app");
+	expect_failure(s, ERROR_USAGE, "signed-by");
+	scene_free(s);
+}
+
+static void test_a_source_that_is_not_there_is_an_error(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "nowhere", "stable", main_only, 1);
+	want(s, "app");
+	expect_failure(s, ERROR_NOT_FOUND, "source 'os'");
+	scene_free(s);
+}
+
+static void test_a_component_that_is_not_offered_is_an_error(void **state)
+{
+	static const char *wrong[] = { "mian" };
+	struct scene *s = scene_new();
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", wrong, 1);
+	want(s, "app");
+	expect_failure(s, ERROR_USAGE, "component mian");
+	scene_free(s);
+}
+
+/* Copies the fixtures' repository so that a test may damage it. */
+static char *copy_repository(struct scene *s)
+{
+	cleanup_free char *from = fs_join(s->fixtures, "repo");
+	char *to = fs_join(s->dir, "repo");
+	const char *argv[] = { "cp", "-r", from, to, NULL };
+	struct process p = { .argv = argv };
+	cleanup_process struct process_result result = { 0 };
+
+	assert_ok(process_run(&p, &result, &s->err), s->err);
+	assert_int_equal(result.exit_status, 0);
+	return to;
+}
+
+static void test_an_index_that_differs_from_the_release_is_refused(void **state)
+{
+	struct scene *s = scene_new();
+	cleanup_free char *repo = copy_repository(s);
+	cleanup_free char *index = fs_join(repo, "dists/stable/extra/binary-amd64/Packages");
+
+	(void)state;
+	assert_ok(fs_write(AT_FDCWD, index, slice_str("Package: evil\nVersion: 1\nArchitecture: all\n"),
+			   0644, &s->err), s->err);
+	add_source(s, "os", "repo", "stable", both, 2);
+	free((char *)s->sources[0].url);
+	s->sources[0].url = xasprintf("file://%s", repo);
+	want(s, "app");
+	expect_failure(s, ERROR_INTEGRITY, "extra/binary-amd64/Packages");
+	scene_free(s);
+}
+
+static void test_indexes_that_lie_in_the_store_are_not_fetched_again(void **state)
+{
+	struct scene *s = scene_new();
+	cleanup_free char *repo = copy_repository(s);
+	cleanup_free char *main_dir = fs_join(repo, "dists/stable/main");
+
+	(void)state;
+	add_source(s, "os", "repo", "stable", main_only, 1);
+	free((char *)s->sources[0].url);
+	s->sources[0].url = xasprintf("file://%s", repo);
+	want(s, "data");
+	assert_ok(run(s), s->err);
+	assert_ok(fs_remove_tree(AT_FDCWD, main_dir, &s->err), s->err);
+	assert_ok(run(s), s->err);
+	scene_free(s);
+}
+
+static void put(const char *root, const char *path, const char *text)
+{
+	cleanup_free char *full = fs_join(root, path);
+	cleanup_free char *dir = xstrdup(full);
+	struct error err = { 0 };
+
+	*strrchr(dir, '/') = 0;
+	assert_ok(fs_mkdirs(AT_FDCWD, dir, &err), err);
+	assert_ok(fs_write(AT_FDCWD, full, slice_str(text), 0644, &err), err);
+}
+
+/* A host whose sources.list has the given line for the fixtures' address. */
+static struct scene *host_scene(const char *options, const char *rest, const char *more)
+{
+	struct scene *s = scene_new();
+	cleanup_free char *list = xasprintf("deb %s file://%s/repo %s\n%s", options, s->fixtures, rest,
+					    more);
+	cleanup_strbuf struct strbuf key = { 0 };
+
+	assert_ok(fs_read(AT_FDCWD, FIXTURES "keys/good.asc", MIB, &key, &s->err), s->err);
+	put(s->dir, "etc/apt/sources.list", list);
+	put(s->dir, "usr/share/keyrings/good.asc", strbuf_text(&key));
+	s->sources[0] = (struct stack_source){ .id = "os", .type = SOURCE_APT, .from_host = true };
+	s->stack.source_count = 1;
+	return s;
+}
+
+static void test_the_hosts_sources_are_used_with_their_keys(void **state)
+{
+	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/good.asc]", "stable main", "");
+
+	(void)state;
+	want(s, "app");
+	assert_ok(run(s), s->err);
+	expect_inputs(s, "libapp 1.0-1, data 3, app 1.0-1*");
+	scene_free(s);
+}
+
+static void test_without_signed_by_the_trusted_keys_of_the_machine_count(void **state)
+{
+	struct scene *s = host_scene("", "stable main", "");
+	cleanup_strbuf struct strbuf key = { 0 };
+
+	(void)state;
+	want(s, "data");
+	expect_failure(s, ERROR_INTEGRITY, "no key to check it against");
+	assert_ok(fs_read(AT_FDCWD, FIXTURES "keys/good.asc", MIB, &key, &s->err), s->err);
+	put(s->dir, "etc/apt/trusted.gpg.d/good.asc", strbuf_text(&key));
+	assert_ok(run(s), s->err);
+	scene_free(s);
+}
+
+static void test_a_named_key_alone_counts_even_when_trusted_ones_would_do(void **state)
+{
+	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/none.gpg]", "stable main", "");
+	cleanup_strbuf struct strbuf key = { 0 };
+
+	(void)state;
+	want(s, "data");
+	assert_ok(fs_read(AT_FDCWD, FIXTURES "keys/good.asc", MIB, &key, &s->err), s->err);
+	put(s->dir, "etc/apt/trusted.gpg.d/good.asc", strbuf_text(&key));
+	expect_failure(s, ERROR_INTEGRITY, "usr/share/keyrings/none.gpg is missing");
+	scene_free(s);
+}
+
+static void test_an_unreachable_source_of_the_host_is_left_out_with_a_warning(void **state)
+{
+	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/good.asc]", "stable main",
+				     "deb http://127.0.0.1:1/x y main\ndeb cdrom:[x]/ y main\n");
+
+	(void)state;
+	want(s, "data");
+	assert_ok(run(s), s->err);
+	fflush(s->out.err);
+	assert_contains(s->notes, "warning: /etc/apt/sources.list:2: left out");
+	assert_contains(s->notes, "/etc/apt/sources.list:3: left out");
+	scene_free(s);
+}
+
+static void test_nothing_but_unreachable_sources_is_an_error(void **state)
+{
+	struct scene *s = scene_new();
+
+	(void)state;
+	put(s->dir, "etc/apt/sources.list", "deb cdrom:[x]/ y main\n");
+	s->sources[0] = (struct stack_source){ .id = "os", .type = SOURCE_APT, .from_host = true };
+	s->stack.source_count = 1;
+	want(s, "data");
+	expect_failure(s, ERROR_NETWORK, "no apt source could be read");
+	scene_free(s);
+}
+
+static void test_a_wrong_signature_on_the_host_is_never_skipped(void **state)
+{
+	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/good.asc]", "other main", "");
+
+	(void)state;
+	want(s, "app");
+	expect_failure(s, ERROR_INTEGRITY, "/etc/apt/sources.list:1");
+	scene_free(s);
+}
+
+static void test_sources_of_other_architectures_are_passed_over(void **state)
+{
+	struct scene *s = host_scene("[arch=i386 signed-by=/usr/share/keyrings/good.asc]",
+				     "stable main", "");
+
+	(void)state;
+	want(s, "app");
+	expect_failure(s, ERROR_USAGE, "has no source for amd64");
+	scene_free(s);
+}
+
+static void test_the_machines_answer_to_valid_until_is_respected(void **state)
+{
+	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/good.asc]", "expired main", "");
+
+	(void)state;
+	s->machine.now = NOW + 10 * 86400;
+	want(s, "app");
+	expect_failure(s, ERROR_INTEGRITY, "expired");
+	put(s->dir, "etc/apt/apt.conf", "Acquire::Check-Valid-Until \"false\";");
+	assert_ok(run(s), s->err);
+	scene_free(s);
+}
+
+static void test_addresses_are_filled_in_per_platform(void **state)
+{
+	static const struct {
+		const char *arch, *url, *want;
+	} cases[] = {
+		{ "amd64", "http://h/{arch}/{debarch}/{sbsa}/", "http://h/x86_64/amd64/x86_64/" },
+		{ "arm64", "http://h/{arch}/{debarch}/{sbsa}/", "http://h/aarch64/arm64/sbsa/" },
+		{ "amd64", "http://h/", "http://h/" },
+		{ "amd64", "http://h/{os}/", NULL },
+		{ "amd64", "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct platform p = { .os = "linux", .architecture = cases[i].arch };
+		cleanup_free char *got = apt_fill_url(cases[i].url, &p);
+
+		if (cases[i].want)
+			assert_string_equal(got, cases[i].want);
+		else
+			assert_null(got);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_closure_is_locked_with_address_digest_and_size),
+		cmocka_unit_test(test_the_release_is_recorded_once),
+		cmocka_unit_test(test_the_highest_version_of_all_components_is_taken),
+		cmocka_unit_test(test_a_version_that_is_asked_for_is_taken),
+		cmocka_unit_test(test_a_whole_system_has_the_essential_packages),
+		cmocka_unit_test(test_a_flat_repository_is_read),
+		cmocka_unit_test(test_the_named_source_must_have_the_package),
+		cmocka_unit_test(test_an_unknown_package_is_reported_at_its_place_with_a_near_name),
+		cmocka_unit_test(test_driver_packages_are_refused_at_their_place),
+		cmocka_unit_test(test_an_expired_release_is_refused),
+		cmocka_unit_test(test_a_release_signed_by_another_key_is_refused),
+		cmocka_unit_test(test_a_release_with_md5_alone_is_refused),
+		cmocka_unit_test(test_a_missing_keyring_is_an_error),
+		cmocka_unit_test(test_signed_by_is_required),
+		cmocka_unit_test(test_a_source_that_is_not_there_is_an_error),
+		cmocka_unit_test(test_a_component_that_is_not_offered_is_an_error),
+		cmocka_unit_test(test_an_index_that_differs_from_the_release_is_refused),
+		cmocka_unit_test(test_indexes_that_lie_in_the_store_are_not_fetched_again),
+		cmocka_unit_test(test_the_hosts_sources_are_used_with_their_keys),
+		cmocka_unit_test(test_without_signed_by_the_trusted_keys_of_the_machine_count),
+		cmocka_unit_test(test_a_named_key_alone_counts_even_when_trusted_ones_would_do),
+		cmocka_unit_test(test_an_unreachable_source_of_the_host_is_left_out_with_a_warning),
+		cmocka_unit_test(test_nothing_but_unreachable_sources_is_an_error),
+		cmocka_unit_test(test_a_wrong_signature_on_the_host_is_never_skipped),
+		cmocka_unit_test(test_sources_of_other_architectures_are_passed_over),
+		cmocka_unit_test(test_the_machines_answer_to_valid_until_is_respected),
+		cmocka_unit_test(test_addresses_are_filled_in_per_platform),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
