@@ -48,7 +48,7 @@ static void test_blanks_at_both_ends_are_cut(void **state)
 static void test_cutting_gives_every_piece(void **state)
 {
 	static const char *const want[] = { "a", "", "b", "" };
-	struct slice rest = slice_str("a,,b,"), piece;
+	struct slice rest = slice_str("a,,b,"), piece = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
@@ -60,7 +60,7 @@ static void test_cutting_gives_every_piece(void **state)
 
 static void test_an_empty_text_is_one_empty_piece(void **state)
 {
-	struct slice rest = slice_str(""), piece;
+	struct slice rest = slice_str(""), piece = { 0 };
 
 	(void)state;
 	assert_true(slice_cut(&rest, ',', &piece));
