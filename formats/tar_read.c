@@ -32,9 +32,28 @@ struct tar_reader {
 	struct arena arena;   /* strings of the entry just given */
 	struct content_stream content;
 	bool ended;
+	bool padded;          /* the padding that the last block lacks was given */
+	uint64_t content_end; /* where the entry just given ends in the plain tar */
 	uint64_t total;     /* bytes read of `inner` */
 	uint8_t ring[RING_BYTES]; /* the byte at offset n lies at n modulo RING_BYTES */
 };
+
+/*
+ * Some writers (umoci insert 0.4) leave out what fills the last block, and every engine takes
+ * their layers. Where all of the last entry's content is there, the zeros are given in its place.
+ */
+static la_ssize_t missing_padding(struct tar_reader *r, const void **out)
+{
+	static const uint8_t zeros[512];
+	size_t over = (size_t)(r->total % sizeof(zeros));
+
+	if (r->padded || !over || r->total < r->content_end ||
+	    r->total - r->content_end >= sizeof(zeros) || r->content_end % sizeof(zeros) == 0)
+		return 0;
+	r->padded = true;
+	*out = zeros;
+	return (la_ssize_t)(sizeof(zeros) - over);
+}
 
 static la_ssize_t input_read(struct archive *a, void *user, const void **out)
 {
@@ -46,6 +65,8 @@ static la_ssize_t input_read(struct archive *a, void *user, const void **out)
 	*out = r->ring + at;
 	if (n < 0)
 		archive_set_error(a, EIO, "input");
+	else if (n == 0)
+		return missing_padding(r, out);
 	else
 		r->total += (uint64_t)n;
 	return n;
@@ -372,6 +393,7 @@ int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err
 	if (!*out->path)
 		return error_set(err, ERROR_FORMAT, "tar entry at byte %" PRIu64 " has no name",
 				 tar_read_header_offset(r));
+	r->content_end = (uint64_t)archive_filter_bytes(r->archive, -1) + out->size;
 	r->content.left = out->size;
 	r->content.zeros = 0;
 	r->content.offset = 0;

@@ -353,6 +353,9 @@ static void test_every_truncation_within_an_entry_is_refused(void **state)
 	for (size_t i = 0; i < count; i++) {
 		boundary[at] = true;
 		at += (size_t)tar_write_size(&entries[i]);
+		/* what fills the last block may be missing: umoci insert leaves it out */
+		for (size_t pad = (512 - entries[i].size % 512) % 512; pad; pad--)
+			boundary[at - pad] = true;
 	}
 	for (size_t len = 1; len < at; len++) {
 		struct error err = { 0 };
