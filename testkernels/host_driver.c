@@ -71,12 +71,30 @@ static const char *module_version(const char *host, struct arena *arena)
 	return NULL;
 }
 
+static const char *device_nodes(const char *host, struct arena *arena)
+{
+	cleanup_free char *dir = xasprintf("%s/dev", host);
+	cleanup_strbuf struct strbuf out = { 0 };
+	struct fs_names names = { 0 };
+	struct error ignored = { 0 };
+
+	if (fs_list(AT_FDCWD, dir, &names, &ignored) < 0)
+		return "";
+	for (size_t i = 0; i < names.len; i++) {
+		if (str_starts(names.items[i], "nvidia"))
+			strbuf_addf(&out, "%s/dev/%s", out.len ? " " : "", names.items[i]);
+	}
+	fs_names_release(&names);
+	return arena_strdup(arena, strbuf_text(&out));
+}
+
 void host_driver_find(const char *host, struct arena *arena, struct host_driver *out)
 {
 	cleanup_free char *node = xasprintf("%s/dev/nvidiactl", host);
 
 	*out = (struct host_driver){ .has_nodes = access(node, F_OK) == 0 };
 	out->module = module_version(host, arena);
+	out->devices = device_nodes(host, arena);
 	for (size_t i = 0; i < ARRAY_LEN(driver_dirs) && !out->dir; i++) {
 		if (holds_driver(host, driver_dirs[i]))
 			out->dir = arena_printf(arena, "%s%s", host, driver_dirs[i]);

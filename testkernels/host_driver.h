@@ -12,6 +12,7 @@ struct host_driver {
 	const char *dir;     /* that holds libcuda.so.1; NULL: not found */
 	const char *version; /* of the library, from its name: "580.95.05"; NULL: unknown */
 	const char *module;  /* of the kernel module; NULL: not loaded */
+	const char *devices; /* nodes, "/dev/nvidia0 /dev/nvidiactl", sorted; "" when none */
 };
 
 /* Look; strings live in `arena`. `host` is "" or a directory that stands for "/" (for tests). */

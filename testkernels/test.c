@@ -30,6 +30,7 @@ struct session {
 	struct test_plan plan;
 	const struct run_mode *mode;
 	struct run_context run;
+	const char *module_version; /* of the host's kernel module; NULL: unknown */
 };
 
 static void session_release(struct session *s)
@@ -235,6 +236,10 @@ static void add_evidence(struct session *s, const struct planned_test *p,
 		evidence_text(t->evidence, "last_words", o->last_words);
 		evidence_text(t->evidence, "foreign", o->foreign);
 	}
+	if (p->tier == TIER_RUN) {
+		evidence_text(t->evidence, "driver_library_version", s->report->inject_driver);
+		evidence_text(t->evidence, "kernel_module_version", s->module_version);
+	}
 	if (!p->copy)
 		return;
 	evidence_text(t->evidence, "path", p->copy->path);
@@ -255,6 +260,8 @@ static void report_test(struct session *s, const struct planned_test *p,
 		.root = s->mode->prefix(&s->run),
 		.timeout_ms = s->timeout_ms,
 		.driver_injected = s->run.driver_dir != NULL,
+		.driver_version = s->report->inject_driver,
+		.module_version = s->module_version,
 	};
 	struct verdict v;
 
@@ -304,7 +311,8 @@ static int run_gpu(struct session *s, struct error *err)
 	struct host_driver driver;
 	cleanup_free char *dir = fs_join(s->scratch.path, "driver");
 
-	host_driver_find("", &s->report->arena, &driver);
+	host_driver_find(s->options->host_root ? s->options->host_root : "", &s->report->arena,
+			 &driver);
 	if (!driver.has_nodes) {
 		skip_all(s, TIER_RUN, SKIP_NO_GPU, "no /dev/nvidiactl on this machine");
 		return 0;
@@ -316,8 +324,10 @@ static int run_gpu(struct session *s, struct error *err)
 	if (host_driver_link(&driver, dir, err) < 0)
 		return -1;
 	s->run.driver_dir = dir;
+	s->module_version = driver.module;
 	s->report->inject_method = "host-driver";
 	s->report->inject_driver = driver.version ? driver.version : driver.module;
+	s->report->inject_devices = driver.devices;
 	if (run_tier(s, TIER_RUN, err) < 0)
 		return -1;
 	s->run.driver_dir = NULL;

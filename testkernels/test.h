@@ -21,6 +21,7 @@ struct test_options {
 	size_t require_count;
 	const char *const *targets;  /* "sm_90": what to compile and assemble for; may be none */
 	size_t target_count;
+	const char *host_root;       /* stands for "/" when the driver is looked for; NULL: "/" */
 	const struct out *out;       /* for notes of progress; NULL: none */
 };
 

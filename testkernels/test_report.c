@@ -164,12 +164,17 @@ static json_t *image_json(const struct test_report *r)
 
 static json_t *inject_json(const struct test_report *r)
 {
-	json_t *o = json_object();
+	struct slice rest = slice_str(r->inject_devices ? r->inject_devices : ""), node;
+	json_t *o = json_object(), *devices = json_array();
 
+	while (slice_cut(&rest, ' ', &node)) {
+		if (node.len)
+			json_push(devices, json_stringn((const char *)node.data, node.len));
+	}
 	put_text(o, "method", r->inject_method ? r->inject_method : "none");
 	put_text(o, "spec", NULL);
 	put_text(o, "driver", r->inject_driver);
-	json_put(o, "devices", json_array());
+	json_put(o, "devices", devices);
 	return o;
 }
 

@@ -61,6 +61,7 @@ struct test_report {
 	VEC(struct test_passed_over) passed_over;
 	const char *inject_method; /* "none", "host-driver" */
 	const char *inject_driver; /* version of the driver; NULL: none */
+	const char *inject_devices; /* nodes, separated by blanks; NULL: none */
 	json_t *env_seen;          /* what the probe saw: uid, shm_bytes …; owned; may be NULL */
 	VEC(struct test_result) tests;      /* in the order they ran */
 	VEC(const char *) missing_required; /* what --require named and did not run */

@@ -216,6 +216,10 @@ static void judge_code(const struct probe_outcome *o, const struct verdict_conte
 		v->hint = row->hint;
 		what = row->message;
 	}
+	if (c->driver_injected && c->module_version && o->code == 803)
+		what = arena_printf(arena, "%s (library %s, kernel module %s)", what ? what : "",
+				    c->driver_version ? c->driver_version : "unknown",
+				    c->module_version);
 	v->message = arena_printf(arena, "%s%s%s gave %" PRId64 "%s%s%s%s%s%s",
 				  library ? library : c->path ? c->path : "",
 				  library || c->path ? ": " : "", call, o->code,

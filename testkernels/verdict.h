@@ -26,6 +26,7 @@ struct verdict_context {
 	const char *root;       /* prefix of the image's files in the outcome; "" for "/" */
 	uint64_t timeout_ms;    /* that applied */
 	bool driver_injected;   /* a driver library was given to the image */
+	const char *driver_version, *module_version; /* of the host; NULL: unknown */
 	bool driver_from_image; /* the libcuda that answered is the image's own */
 };
 

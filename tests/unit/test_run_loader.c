@@ -9,7 +9,7 @@
 #include "testkernels/test.h"
 
 struct fixture {
-	char *dir, *root;
+	char *dir, *root, *host;
 	struct error err;
 	struct image image;
 	struct test_options options;
@@ -105,6 +105,7 @@ static int teardown(void **state)
 	test_report_release(&f->report);
 	test_dir_free(f->dir);
 	free(f->root);
+	free(f->host);
 	free(f);
 	return 0;
 }
@@ -281,6 +282,105 @@ static void test_a_tier_that_cannot_run_is_skipped_and_may_be_required(void **st
 	assert_int_equal(test_report_exit_status(&f->report), 3);
 }
 
+/*
+ * A driver that computes on the processor: enough of libcuda for the run tier, answering
+ * cuInit with the code in its source.
+ */
+static void put_driver(struct fixture *f, int init_code, const char *sum)
+{
+	cleanup_free char *dev = fs_join(f->dir, "host/dev");
+	cleanup_free char *lib = fs_join(f->dir, "host/usr/lib64");
+	cleanup_free char *node = fs_join(dev, "nvidiactl");
+	cleanup_free char *built = fs_join(f->root, "lib/libcuda.so.1");
+	cleanup_free char *file = fs_join(lib, "libcuda.so.580.95.05");
+	cleanup_free char *link = fs_join(lib, "libcuda.so.1");
+	cleanup_free char *code = xasprintf(
+		"#include <stdlib.h>\n#include <string.h>\n#include <stdint.h>\n"
+		"typedef uint64_t p; typedef unsigned u;\n"
+		"int cuInit(u f) { return %d; }\n"
+		"int cuDriverGetVersion(int *v) { *v = 13000; return 0; }\n"
+		"int cuDeviceGetCount(int *n) { *n = 1; return 0; }\n"
+		"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"
+		"int cuDeviceGetName(char *b, int n, int d) { memcpy(b, \"paper\", 6); return 0; }\n"
+		"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; }\n"
+		"int cuGetErrorName(int c, const char **s) { return 1; }\n"
+		"int cuDevicePrimaryCtxRetain(void **c, int d) { *c = c; return 0; }\n"
+		"int cuCtxSetCurrent(void *c) { return 0; }\n"
+		"int cuCtxSynchronize(void) { return 0; }\n"
+		"int cuModuleLoadDataEx(void **m, const char *t, u n, int *o, void **v)"
+		"{ return strstr(t, \".entry vectoradd(\") ? 0 : 218; }\n"
+		"int cuModuleGetFunction(void **f, void *m, const char *n)"
+		"{ return strcmp(n, \"vectoradd\") ? 500 : 0; }\n"
+		"int cuMemAlloc_v2(p *d, size_t n) { *d = (p)malloc(n); return 0; }\n"
+		"int cuMemcpyHtoD_v2(p d, const void *s, size_t n) { memcpy((void *)d, s, n); return 0; }\n"
+		"int cuMemcpyDtoH_v2(void *d, p s, size_t n) { memcpy(d, (void *)s, n); return 0; }\n"
+		"int cuLaunchKernel(void *f, u x, u y, u z, u bx, u by, u bz, u s, void *t, void **a, void **e)"
+		"{ float *p0 = *(float **)a[0], *p1 = *(float **)a[1], *p2 = *(float **)a[2];"
+		"  for (int i = 0; i < *(int *)a[3] && i < x * bx; i++) p2[i] = %s; return 0; }\n",
+		init_code, sum);
+	struct error err = { 0 };
+
+	put_library(f, "libcuda.so.1", code, NULL);
+	assert_ok(fs_mkdirs(AT_FDCWD, dev, &err), err);
+	assert_ok(fs_mkdirs(AT_FDCWD, lib, &err), err);
+	assert_ok(fs_write(AT_FDCWD, node, slice_str(""), 0644, &err), err);
+	assert_int_equal(rename(built, file), 0);
+	assert_int_equal(symlink("libcuda.so.580.95.05", link), 0);
+	f->host = fs_join(f->dir, "host");
+	f->options.host_root = f->host;
+}
+
+static void test_the_run_tier_uses_the_hosts_driver(void **state)
+{
+	struct fixture *f = *state;
+
+	put_driver(f, 0, "p0[i] + p1[i]");
+	run(f);
+	assert_int_equal(result(f, "run.init")->status, TEST_PASS);
+	assert_int_equal(result(f, "run.vadd-ptx")->status, TEST_PASS);
+	assert_string_equal(f->report.inject_driver, "580.95.05");
+	assert_string_equal(f->report.inject_devices, "/dev/nvidiactl");
+	assert_int_equal(result(f, "load.no-driver")->status, TEST_PASS);
+}
+
+static void test_a_wrong_sum_is_found(void **state)
+{
+	struct fixture *f = *state;
+
+	put_driver(f, 0, "p0[i] + p1[i] + (i == 4000)");
+	run(f);
+	assert_int_equal(result(f, "run.vadd-ptx")->blame, BLAME_HARDWARE);
+	assert_contains(result(f, "run.vadd-ptx")->message, "element 4000");
+	assert_int_equal(test_report_exit_status(&f->report), 3);
+}
+
+static void test_a_refusal_of_the_driver_is_not_the_images_fault(void **state)
+{
+	struct fixture *f = *state;
+
+	put_driver(f, 802, "0");
+	run(f);
+	assert_int_equal(result(f, "run.init")->code, 802);
+	assert_int_equal(result(f, "run.init")->blame, BLAME_HOST);
+	assert_int_equal(test_report_exit_status(&f->report), 3);
+}
+
+static void test_a_compat_library_of_the_image_is_blamed_for_a_mismatch(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *driver = NULL, *own = NULL;
+
+	put_driver(f, 803, "0");
+	driver = fs_join(f->host, "usr/lib64/libcuda.so.1");
+	own = fs_join(f->root, "lib/libcuda.so.1");
+	copy_file(driver, own);
+	run(f);
+	assert_int_equal(result(f, "run.init")->code, 803);
+	assert_int_equal(result(f, "run.init")->blame, BLAME_IMAGE);
+	assert_contains(result(f, "run.init")->message, "/lib/libcuda.so.1: cuInit gave 803");
+	assert_fault(f, "load.no-driver", "driver-in-image");
+}
+
 static void test_an_image_without_a_loader_cannot_use_its_libraries(void **state)
 {
 	struct fixture *f = *state;
@@ -358,6 +458,10 @@ int main(void)
 		CASE(test_a_missing_part_of_cudnn_is_told),
 		CASE(test_a_stub_on_the_search_path_is_found),
 		CASE(test_a_tier_that_cannot_run_is_skipped_and_may_be_required),
+		CASE(test_the_run_tier_uses_the_hosts_driver),
+		CASE(test_a_wrong_sum_is_found),
+		CASE(test_a_refusal_of_the_driver_is_not_the_images_fault),
+		CASE(test_a_compat_library_of_the_image_is_blamed_for_a_mismatch),
 		CASE(test_an_image_without_a_loader_cannot_use_its_libraries),
 		CASE(test_a_root_without_a_c_library_fails_as_a_whole),
 		CASE(test_the_images_environment_reaches_the_library),
