@@ -20,8 +20,8 @@ static int get_text(const json_t *object, const char *where, const char *key, st
 }
 
 /* An optional array of texts. */
-static int get_texts(const json_t *object, const char *where, const char *key,
-		     struct arena *arena, struct string_list *out, struct error *err)
+static int get_texts(const json_t *object, const char *where, const char *key, struct arena *arena,
+		     struct string_list *out, struct error *err)
 {
 	json_t *list;
 	size_t count;
@@ -34,7 +34,8 @@ static int get_texts(const json_t *object, const char *where, const char *key,
 		const char *s = json_string_value(json_array_get(list, i));
 
 		if (!s)
-			return error_set(err, ERROR_FORMAT, "%s.%s[%zu]: is not text", where, key, i);
+			return error_set(err, ERROR_FORMAT, "%s.%s[%zu]: is not text", where, key,
+					 i);
 		out->items[i] = arena_strdup(arena, s);
 	}
 	out->count = count;
@@ -58,8 +59,7 @@ static int get_keys(const json_t *object, const char *where, const char *key, st
 		return -1;
 	out->count = json_object_size(member);
 	out->items = arena_array(arena, out->count, sizeof(*out->items));
-	json_object_foreach(member, name, value)
-		out->items[n++] = arena_strdup(arena, name);
+	json_object_foreach(member, name, value) out->items[n++] = arena_strdup(arena, name);
 	if (n > 1)
 		qsort(out->items, n, sizeof(*out->items), by_text);
 	if (out_object)
@@ -82,7 +82,8 @@ static int get_labels(const json_t *object, const char *where, struct arena *are
 		const char *s = json_string_value(json_object_get(labels, key));
 
 		if (!s)
-			return error_set(err, ERROR_FORMAT, "%s.Labels.%s: is not text", where, key);
+			return error_set(err, ERROR_FORMAT, "%s.Labels.%s: is not text", where,
+					 key);
 		out->label_values.items[i] = arena_strdup(arena, s);
 	}
 	return 0;

@@ -28,7 +28,7 @@ struct image_config {
 	struct string_list env;        /* "K=V", in order */
 	struct string_list entrypoint; /* count 0: none */
 	struct string_list cmd;
-	struct string_list ports, volumes; /* sorted keys */
+	struct string_list ports, volumes;           /* sorted keys */
 	struct string_list label_keys, label_values; /* sorted by key, same count */
 	struct digest *diff_ids;
 	size_t diff_id_count;

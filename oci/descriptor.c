@@ -18,7 +18,8 @@ static bool variant_is_default(const char *architecture, const char *variant)
 static int parse_platform(const json_t *object, const char *where, struct arena *arena,
 			  struct platform *out, struct error *err)
 {
-	cleanup_free char *path = xasprintf("%s%splatform", where, *where ? "." : "");
+	cleanup_free
+	char *path = xasprintf("%s%splatform", where, *where ? "." : "");
 	const char *os, *architecture, *variant;
 
 	if (json_get_str_opt(object, path, "os", &os, err) < 0 ||
@@ -36,10 +37,11 @@ static int check_annotations(json_t *annotations, const char *where, struct erro
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(annotations, key, value) {
+	json_object_foreach(annotations, key, value)
+	{
 		if (!json_is_string(value))
-			return error_set(err, ERROR_FORMAT, "%s%sannotations.%s: is not text", where,
-					 *where ? "." : "", key);
+			return error_set(err, ERROR_FORMAT, "%s%sannotations.%s: is not text",
+					 where, *where ? "." : "", key);
 	}
 	return 0;
 }
@@ -118,8 +120,7 @@ static const char *architecture_name(struct arena *arena, struct slice s)
 	return arena_slice(arena, s);
 }
 
-int platform_parse(const char *text, struct arena *arena, struct platform *out,
-		   struct error *err)
+int platform_parse(const char *text, struct arena *arena, struct platform *out, struct error *err)
 {
 	struct slice rest = slice_str(text), parts[3] = { { 0 } }, part;
 	struct platform p = { 0 };

@@ -23,7 +23,8 @@ static bool same_reference(const char *a, const char *b)
 static int match(const json_t *entry, const char *tag)
 {
 	const json_t *tags = json_object_get(entry, "RepoTags");
-	cleanup_free char *suffix = xasprintf(":%s", tag);
+	cleanup_free
+	char *suffix = xasprintf(":%s", tag);
 	int best = 0;
 
 	for (size_t i = 0; i < json_array_size(tags); i++) {
@@ -84,8 +85,8 @@ static int choose(const json_t *list, const char *archive, const char *tag, cons
 	if (!tag)
 		return error_set(err, ERROR_NOT_FOUND, "%s: holds %zu images, name one of them: %s",
 				 archive, count, strbuf_text(&tags));
-	return error_set(err, ERROR_NOT_FOUND, "%s: holds no image '%.150s'; there are: %s", archive,
-			 tag, tags.len ? strbuf_text(&tags) : "one without a name");
+	return error_set(err, ERROR_NOT_FOUND, "%s: holds no image '%.150s'; there are: %s",
+			 archive, tag, tags.len ? strbuf_text(&tags) : "one without a name");
 }
 
 static int hash_member(const struct tar_index *index, const struct tar_member *member,
@@ -165,9 +166,10 @@ static int add_layer(struct docker_archive *a, const struct tar_index *index, co
 		if (hash_once(a, index, member, &got, err) < 0)
 			return -1;
 		if (!digest_equal(&got, diff_id))
-			return error_set(err, ERROR_INTEGRITY,
-					 "%s: layer '%.150s' is not the one the configuration names",
-					 index->archive, name);
+			return error_set(
+				err, ERROR_INTEGRITY,
+				"%s: layer '%.150s' is not the one the configuration names",
+				index->archive, name);
 	}
 	return 0;
 }
@@ -256,7 +258,7 @@ void docker_archive_release(struct docker_archive *a)
 	map_release(&a->blobs);
 	map_release(&a->hashed);
 	arena_release(&a->arena);
-	*a = (struct docker_archive){ 0 };
+	*a = (struct docker_archive) { 0 };
 }
 
 const struct tar_member *docker_archive_blob(const struct docker_archive *a,

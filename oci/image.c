@@ -59,8 +59,8 @@ static void note_seen(struct choice *c, const struct descriptor *d)
 	c->only = *d;
 	if (c->seen.len < 200)
 		strbuf_addf(&c->seen, "%s%.60s", c->seen.len ? ", " : "",
-			    d->platform.os ? platform_text(&d->platform, &c->image->arena) :
-					     "one without a platform");
+			    d->platform.os ? platform_text(&d->platform, &c->image->arena)
+					   : "one without a platform");
 	else if (!str_ends(strbuf_text(&c->seen), "…"))
 		strbuf_adds(&c->seen, ", …");
 }
@@ -94,8 +94,9 @@ static int search(struct choice *c, struct slice text, unsigned depth, struct de
 				continue;
 			if (exact)
 				note_seen(c, d);
-			if (d->platform.os && (exact ? platform_equal(&d->platform, &c->platform) :
-						       platform_serves(&d->platform, &c->platform))) {
+			if (d->platform.os &&
+			    (exact ? platform_equal(&d->platform, &c->platform)
+				   : platform_serves(&d->platform, &c->platform))) {
 				*out = *d;
 				rc = 1;
 			}
@@ -143,7 +144,7 @@ static int choose(struct image *image, const struct platform *wanted, struct str
 	image->descriptor = found;
 	strbuf_release(text);
 	*text = chosen;
-	chosen = (struct strbuf){ 0 };
+	chosen = (struct strbuf) { 0 };
 	return 0;
 }
 
@@ -174,7 +175,8 @@ static int load_config(struct image *image, struct error *err)
 
 	if (source_read(image->source, d, MANIFEST_BYTES_MAX, &image->config_text, err) < 0)
 		return error_wrap(err, "the configuration");
-	if (config_parse(strbuf_slice(&image->config_text), &image->arena, &image->config, err) == 0)
+	if (config_parse(strbuf_slice(&image->config_text), &image->arena, &image->config, err) ==
+	    0)
 		return 0;
 	if (!known)
 		return error_set(err, ERROR_FORMAT,
@@ -218,7 +220,7 @@ static int load(struct image *image, const struct platform *wanted, struct error
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out, struct error *err)
 {
-	*out = (struct image){ .source = source };
+	*out = (struct image) { .source = source };
 	out->name = arena_strdup(&out->arena, name);
 	if (source->rootfs) {
 		out->rootfs = arena_strdup(&out->arena, source->rootfs);
@@ -233,8 +235,8 @@ int image_open_source(struct image_source *source, const char *name,
 
 static struct image_source *open_archive(const struct image_name *name, struct error *err)
 {
-	int fd = name->transport == TRANSPORT_STDIN ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) :
-						      fs_open(AT_FDCWD, name->path, err);
+	int fd = name->transport == TRANSPORT_STDIN ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+						    : fs_open(AT_FDCWD, name->path, err);
 
 	if (fd < 0) {
 		if (name->transport == TRANSPORT_STDIN)
@@ -283,13 +285,13 @@ void image_release(struct image *image)
 	strbuf_release(&image->config_text);
 	image_source_close(image->source);
 	arena_release(&image->arena);
-	*image = (struct image){ 0 };
+	*image = (struct image) { 0 };
 }
 
 /* A chain of streams that ends where all digests were checked. */
 struct layer_stream {
 	struct stream base;
-	char *name;  /* "IMAGE: layer 2" */
+	char *name;                             /* "IMAGE: layer 2" */
 	struct stream *blob, *verified, *plain; /* plain NULL: the compressed bytes are wanted */
 	struct digest_state state;
 	struct digest diff_id;

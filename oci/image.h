@@ -13,11 +13,11 @@
 
 struct image {
 	struct arena arena;
-	const char *name;              /* as the user wrote it */
-	struct image_source *source;   /* owned */
-	const char *rootfs;            /* unpacked root: no manifest, config or layers; else NULL */
-	struct descriptor root;        /* what the name stands for: index or manifest */
-	struct descriptor descriptor;  /* of the image manifest; its platform is the index entry's */
+	const char *name;             /* as the user wrote it */
+	struct image_source *source;  /* owned */
+	const char *rootfs;           /* unpacked root: no manifest, config or layers; else NULL */
+	struct descriptor root;       /* what the name stands for: index or manifest */
+	struct descriptor descriptor; /* of the image manifest; its platform is the index entry's */
 	struct manifest manifest;
 	struct image_config config;
 	struct strbuf manifest_text, config_text; /* the exact bytes */
@@ -33,8 +33,8 @@ struct image {
  * for. `platform` NULL: the host's, or else the only image there is; a name that stands for one
  * image is then opened whatever its platform. ERROR_NOT_FOUND lists the platforms there are.
  */
-int image_open(const struct image_name *name, const struct platform *platform,
-	       struct image *out, struct error *err) MUST_USE;
+int image_open(const struct image_name *name, const struct platform *platform, struct image *out,
+	       struct error *err) MUST_USE;
 /* Takes `source`, also when it fails. */
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out,

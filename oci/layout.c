@@ -56,12 +56,12 @@ static int check_version(struct layout *l, struct error *err)
 	const char *version;
 
 	if (fs_read(l->fd, "oci-layout", 64 * KIB, &text, err) < 0)
-		return err->code == ERROR_NOT_FOUND ?
-			       error_set(err, ERROR_NOT_FOUND,
-					 "%s: is no OCI image layout (the file oci-layout is "
-					 "missing)",
-					 l->dir) :
-			       error_wrap(err, "%s", l->dir);
+		return err->code == ERROR_NOT_FOUND
+			       ? error_set(err, ERROR_NOT_FOUND,
+					   "%s: is no OCI image layout (the file oci-layout is "
+					   "missing)",
+					   l->dir)
+			       : error_wrap(err, "%s", l->dir);
 	if (json_parse(strbuf_slice(&text), &json, err) < 0 ||
 	    json_get_str(json, "", "imageLayoutVersion", &version, err) < 0)
 		return error_wrap(err, "%s/oci-layout", l->dir);
@@ -96,10 +96,11 @@ static int refuse_foreign(struct layout *l, struct error *err)
 	int rc = fs_list(l->fd, ".", &names, err);
 
 	if (rc == 0 && names.len)
-		rc = error_set(err, ERROR_USAGE,
-			       "%s: holds files ('%.100s') and is no OCI image layout; name an empty "
-			       "or a new directory",
-			       l->dir, names.items[0]);
+		rc = error_set(
+			err, ERROR_USAGE,
+			"%s: holds files ('%.100s') and is no OCI image layout; name an empty "
+			"or a new directory",
+			l->dir, names.items[0]);
 	fs_names_release(&names);
 	return rc;
 }
@@ -111,10 +112,9 @@ static int make_blobs(struct layout *l, enum digest_algorithm algorithm, struct 
 	if (fs_mkdirs(l->fd, blob_dirs[algorithm], err) < 0)
 		return error_wrap(err, "%s", l->dir);
 	l->blobs[algorithm] = open_directory(l->fd, blob_dirs[algorithm]);
-	return l->blobs[algorithm] >= 0 ?
-		       0 :
-		       error_set_errno(err, errno, "open directory %s/%s", l->dir,
-				       blob_dirs[algorithm]);
+	return l->blobs[algorithm] >= 0 ? 0
+					: error_set_errno(err, errno, "open directory %s/%s",
+							  l->dir, blob_dirs[algorithm]);
 }
 
 /* oci-layout comes first: what a killed run leaves is then no foreign directory. */
@@ -304,7 +304,8 @@ static int copy_blob(struct layout *l, int src, const char *name, const struct d
 int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,
 		uint64_t size, struct error *err)
 {
-	cleanup_fd int fd = -1;
+	cleanup_fd
+	int fd = -1;
 	struct stat st;
 	int rc;
 
@@ -331,8 +332,10 @@ struct stream *layout_blob(struct layout *l, const struct digest *digest, struct
 {
 	char hex[DIGEST_HEX_MAX], text[DIGEST_TEXT_MAX];
 	int dir = l->blobs[digest->algorithm];
-	cleanup_free char *path = NULL;
-	cleanup_fd int fd = -1;
+	cleanup_free
+	char *path = NULL;
+	cleanup_fd
+	int fd = -1;
 	struct stat st;
 
 	digest_hex(digest, hex);
@@ -451,8 +454,7 @@ static int tag_locked(struct layout *l, const char *tag, const struct descriptor
 	return 0;
 }
 
-int layout_tag(struct layout *l, const char *tag, const struct descriptor *desc,
-	       struct error *err)
+int layout_tag(struct layout *l, const char *tag, const struct descriptor *desc, struct error *err)
 {
 	int rc;
 
@@ -472,7 +474,8 @@ static const char *annotation(const struct descriptor *d, const char *key)
 static int match(const struct descriptor *d, const char *tag)
 {
 	const char *names[] = { annotation(d, REF_NAME), annotation(d, CONTAINERD_NAME) };
-	cleanup_free char *suffix = xasprintf(":%s", tag);
+	cleanup_free
+	char *suffix = xasprintf(":%s", tag);
 	char digest[DIGEST_TEXT_MAX];
 
 	if (str_equal(digest_text(&d->digest, digest), tag))
@@ -520,9 +523,8 @@ static int no_choice(const char *where, const struct index *index, const char *t
 	if (!index->manifest_count)
 		return error_set(err, ERROR_NOT_FOUND, "%s: holds no image", where);
 	if (!tag)
-		return error_set(err, ERROR_NOT_FOUND,
-				 "%s: holds %zu images, name one of them: %s", where,
-				 index->manifest_count, strbuf_text(&tags));
+		return error_set(err, ERROR_NOT_FOUND, "%s: holds %zu images, name one of them: %s",
+				 where, index->manifest_count, strbuf_text(&tags));
 	return error_set(err, ERROR_NOT_FOUND, "%s: holds no image '%.150s'; there are: %s", where,
 			 tag, strbuf_text(&tags));
 }
@@ -569,8 +571,8 @@ int layout_index_choose(const struct index *index, const char *where, const char
 	return 0;
 }
 
-int layout_resolve(struct layout *l, const char *tag, struct arena *arena,
-		   struct descriptor *out, struct error *err)
+int layout_resolve(struct layout *l, const char *tag, struct arena *arena, struct descriptor *out,
+		   struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	cleanup_index struct index index = { 0 };

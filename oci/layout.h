@@ -57,8 +57,8 @@ int layout_tag(struct layout *l, const char *tag, const struct descriptor *desc,
  * what follows the last ":" of either. ERROR_NOT_FOUND names the tags there are; ERROR_FORMAT when
  * it stands for several images. Strings live in `arena`; out->annotations is NULL.
  */
-int layout_resolve(struct layout *l, const char *tag, struct arena *arena,
-		   struct descriptor *out, struct error *err) MUST_USE;
+int layout_resolve(struct layout *l, const char *tag, struct arena *arena, struct descriptor *out,
+		   struct error *err) MUST_USE;
 /* The same choice among the entries of an index.json read elsewhere; `where` names it in errors.
  * *out borrows from `index`. */
 int layout_index_choose(const struct index *index, const char *where, const char *tag,
@@ -67,12 +67,10 @@ int layout_index_choose(const struct index *index, const char *where, const char
  * Write the layout's image `tag` and all it refers to as an oci-archive: entries sorted, the one
  * time, mode 0644. Written to `out` completely or not at all by the caller's pending file.
  */
-int layout_archive(struct layout *l, const char *tag, struct sink *out,
-		   struct error *err) MUST_USE;
+int layout_archive(struct layout *l, const char *tag, struct sink *out, struct error *err) MUST_USE;
 
 /* Sources. NULL on error. The last works on an unpacked directory. */
-struct image_source *layout_source(const char *dir, const char *tag,
-				   struct error *err) MUST_USE;
+struct image_source *layout_source(const char *dir, const char *tag, struct error *err) MUST_USE;
 /* oci-archive and docker-archive, plain or compressed; told apart by content; `fd` is taken. An
  * archive that cannot be seeked is spooled to an unlinked temporary file. */
 struct image_source *archive_source(int fd, const char *name, const char *tag,

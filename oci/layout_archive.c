@@ -65,8 +65,7 @@ static int collect_manifest(struct collection *c, struct slice text, unsigned de
 	return 0;
 }
 
-static int collect_index(struct collection *c, struct slice text, unsigned depth,
-			 struct error *err)
+static int collect_index(struct collection *c, struct slice text, unsigned depth, struct error *err)
 {
 	cleanup_index struct index index = { 0 };
 
@@ -97,18 +96,20 @@ static int collect(struct collection *c, const struct descriptor *d, unsigned de
 	if (!index && (!type || type->kind != MEDIA_MANIFEST))
 		return 0;
 	if (depth > DEPTH_MAX)
-		return error_set(err, ERROR_LIMIT, "indexes are nested more than %d deep", DEPTH_MAX);
+		return error_set(err, ERROR_LIMIT, "indexes are nested more than %d deep",
+				 DEPTH_MAX);
 	if (read_blob(c->layout, d, &text, err) < 0)
 		return -1;
-	rc = index ? collect_index(c, strbuf_slice(&text), depth + 1, err) :
-		     collect_manifest(c, strbuf_slice(&text), depth + 1, err);
+	rc = index ? collect_index(c, strbuf_slice(&text), depth + 1, err)
+		   : collect_manifest(c, strbuf_slice(&text), depth + 1, err);
 	return rc < 0 ? error_wrap(err, "blob %s", digest_text(&d->digest, digest)) : 0;
 }
 
 static int write_dir(struct sink *out, const char *path, struct error *err)
 {
-	struct tar_entry e = { .type = TAR_DIR, .path = path, .link = "", .mode = 0755,
-			       .mtime = ARCHIVE_MTIME };
+	struct tar_entry e = {
+		.type = TAR_DIR, .path = path, .link = "", .mode = 0755, .mtime = ARCHIVE_MTIME
+	};
 
 	return tar_write_entry(out, &e, NULL, err);
 }
@@ -116,8 +117,12 @@ static int write_dir(struct sink *out, const char *path, struct error *err)
 static int write_file(struct sink *out, const char *path, uint64_t size, struct stream *content,
 		      struct error *err)
 {
-	struct tar_entry e = { .type = TAR_FILE, .path = path, .link = "", .mode = 0644,
-			       .size = size, .mtime = ARCHIVE_MTIME };
+	struct tar_entry e = { .type = TAR_FILE,
+			       .path = path,
+			       .link = "",
+			       .mode = 0644,
+			       .size = size,
+			       .mtime = ARCHIVE_MTIME };
 
 	return tar_write_entry(out, &e, content, err);
 }
@@ -138,8 +143,8 @@ static int write_blobs(struct collection *c, struct sink *out, struct error *err
 		const struct descriptor *d = entries[i].value;
 		cleanup_stream struct stream *blob = NULL,
 					     *verified = open_blob(c->layout, d, &blob, err);
-		const char *its_dir = d->digest.algorithm == DIGEST_SHA512 ? "blobs/sha512" :
-									      "blobs/sha256";
+		const char *its_dir =
+			d->digest.algorithm == DIGEST_SHA512 ? "blobs/sha512" : "blobs/sha256";
 
 		if (!verified)
 			return -1;

@@ -20,10 +20,11 @@ static int parse_document(struct slice text, enum media_kind kind, json_t **out,
 	if (json_get_u64(json, "", "schemaVersion", &version, err) < 0)
 		return -1;
 	if (version == 1)
-		return error_set(err, ERROR_FORMAT,
-				 "schemaVersion: 1, the manifest format Docker gave up in 2017; copy "
-				 "the image with a client that converts it (skopeo copy --format v2s2) "
-				 "or build it again");
+		return error_set(
+			err, ERROR_FORMAT,
+			"schemaVersion: 1, the manifest format Docker gave up in 2017; copy "
+			"the image with a client that converts it (skopeo copy --format v2s2) "
+			"or build it again");
 	if (version != 2)
 		return error_set(err, ERROR_FORMAT, "schemaVersion: is %" PRIu64 " instead of 2",
 				 version);
@@ -32,7 +33,8 @@ static int parse_document(struct slice text, enum media_kind kind, json_t **out,
 	type = mediatype_find(*media_type);
 	if (*media_type && (!type || type->kind != kind))
 		return error_set(err, ERROR_FORMAT, "mediaType: '%.200s' is not that of an %s",
-				 *media_type, kind == MEDIA_INDEX ? "image index" : "image manifest");
+				 *media_type,
+				 kind == MEDIA_INDEX ? "image index" : "image manifest");
 	*out = steal_ptr(&json);
 	return 0;
 }
@@ -47,8 +49,8 @@ static int get_list(const json_t *json, const char *key, json_t **out, struct er
 	return json_get_array(json, "", key, out, err);
 }
 
-static int parse_list(json_t *list, const char *name, struct arena *arena,
-		      struct descriptor **out, size_t *out_count, struct error *err)
+static int parse_list(json_t *list, const char *name, struct arena *arena, struct descriptor **out,
+		      size_t *out_count, struct error *err)
 {
 	size_t count = json_array_size(list);
 	struct descriptor *items = arena_array(arena, count, sizeof(*items));
@@ -73,8 +75,7 @@ static int refuse_member(const json_t *json, const char *key, const char *what, 
 	return 0;
 }
 
-int manifest_parse(struct slice text, struct arena *arena, struct manifest *out,
-		   struct error *err)
+int manifest_parse(struct slice text, struct arena *arena, struct manifest *out, struct error *err)
 {
 	cleanup_manifest struct manifest m = { 0 };
 	const char *media_type = NULL;
@@ -98,7 +99,7 @@ void manifest_release(struct manifest *m)
 	if (!m)
 		return;
 	json_decref(m->json);
-	*m = (struct manifest){ 0 };
+	*m = (struct manifest) { 0 };
 }
 
 int index_parse(struct slice text, struct arena *arena, struct index *out, struct error *err)
@@ -124,7 +125,7 @@ void index_release(struct index *i)
 	if (!i)
 		return;
 	json_decref(i->json);
-	*i = (struct index){ 0 };
+	*i = (struct index) { 0 };
 }
 
 static json_t *list_json(const struct descriptor *items, size_t count)

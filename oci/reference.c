@@ -165,7 +165,7 @@ static int parse_name(const char *text, struct slice name, struct arena *arena,
 		if (looks_like_registry(host))
 			path = slice_of(slash + 1, name.len - host.len - 1);
 		else
-			host = (struct slice){ 0 };
+			host = (struct slice) { 0 };
 	}
 	if (host.len && !registry_valid(host))
 		return refuse(text, err, "the registry", host);
@@ -176,7 +176,8 @@ static int parse_name(const char *text, struct slice name, struct arena *arena,
 				 "'%.200s…' is no image reference: the name is %zu characters "
 				 "long, %d are allowed",
 				 text, name.len, NAME_BYTES_MAX);
-	if (!host.len || slice_is(host, "index.docker.io") || slice_is(host, "registry-1.docker.io"))
+	if (!host.len || slice_is(host, "index.docker.io") ||
+	    slice_is(host, "registry-1.docker.io"))
 		host = slice_str("docker.io");
 	out->registry = arena_slice(arena, host);
 	out->repository = arena_slice(arena, path);
@@ -185,8 +186,7 @@ static int parse_name(const char *text, struct slice name, struct arena *arena,
 	return 0;
 }
 
-int reference_parse(const char *text, struct arena *arena, struct reference *out,
-		    struct error *err)
+int reference_parse(const char *text, struct arena *arena, struct reference *out, struct error *err)
 {
 	const char *end = text + strlen(text), *at = strchr(text, '@'), *name_end = at ? at : end;
 	const char *tag = NULL;
@@ -220,9 +220,9 @@ int reference_parse(const char *text, struct arena *arena, struct reference *out
 	if (parse_name(text, slice_between(text, name_end), arena, &r, err) < 0)
 		return -1;
 	if (!at && !tag && hex_64(text))
-		return error_set(err, ERROR_USAGE,
-				 "'%s' is an image id, not a reference: give the image a name first",
-				 text);
+		return error_set(
+			err, ERROR_USAGE,
+			"'%s' is an image id, not a reference: give the image a name first", text);
 	*out = r;
 	return 0;
 }
@@ -241,7 +241,8 @@ enum kind { KIND_NOTHING, KIND_FILE, KIND_DIR, KIND_LAYOUT };
 
 static enum kind kind_of(const char *path)
 {
-	cleanup_free char *mark = NULL;
+	cleanup_free
+	char *mark = NULL;
 	struct stat st;
 
 	if (stat(path, &st) < 0)
@@ -330,9 +331,9 @@ static bool parse_existing(const char *text, struct arena *arena, struct image_n
 		out->path = out->tag = NULL;
 		return false;
 	}
-	out->transport = kind == KIND_LAYOUT ? TRANSPORT_OCI :
-			 kind == KIND_DIR    ? TRANSPORT_ROOTFS :
-					       TRANSPORT_OCI_ARCHIVE;
+	out->transport = kind == KIND_LAYOUT ? TRANSPORT_OCI
+			 : kind == KIND_DIR  ? TRANSPORT_ROOTFS
+					     : TRANSPORT_OCI_ARCHIVE;
 	return true;
 }
 

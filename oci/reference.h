@@ -43,10 +43,10 @@ enum transport {
 
 struct image_name {
 	enum transport transport;
-	const char *path;        /* file or directory; NULL for the others */
-	const char *tag;         /* after the path; NULL: none */
-	struct reference ref;    /* TRANSPORT_DOCKER and the two engines */
-	const char *text;        /* as the user wrote it */
+	const char *path;     /* file or directory; NULL for the others */
+	const char *tag;      /* after the path; NULL: none */
+	struct reference ref; /* TRANSPORT_DOCKER and the two engines */
+	const char *text;     /* as the user wrote it */
 };
 
 /*

@@ -4,8 +4,13 @@
 
 #include "base/alloc.h"
 
-enum { BLOCK = 512, MEMBERS_MAX = 100000, NAME_MAX_BYTES = 4096, EXTENSION_MAX = 1 << 20,
-       LINKS_MAX = 10 };
+enum {
+	BLOCK = 512,
+	MEMBERS_MAX = 100000,
+	NAME_MAX_BYTES = 4096,
+	EXTENSION_MAX = 1 << 20,
+	LINKS_MAX = 10
+};
 
 /* What extension headers say of the next member. */
 struct pending {
@@ -24,7 +29,7 @@ static void pending_release(struct pending *p)
 {
 	free(p->path);
 	free(p->link);
-	*p = (struct pending){ 0 };
+	*p = (struct pending) { 0 };
 }
 
 static int read_at(struct scan *s, uint64_t at, void *buf, size_t len, struct error *err)
@@ -114,8 +119,7 @@ static int parse_pax(struct scan *s, struct slice text, struct error *err)
 		struct slice record, key;
 		uint64_t len;
 
-		if (!blank ||
-		    !slice_u64(slice_of(text.data, (size_t)(blank - text.data)), &len) ||
+		if (!blank || !slice_u64(slice_of(text.data, (size_t)(blank - text.data)), &len) ||
 		    len > text.len || len < (uint64_t)(blank - text.data) + 2 ||
 		    text.data[len - 1] != '\n')
 			return bad(s, err, "malformed pax header");
@@ -143,7 +147,8 @@ static int parse_pax(struct scan *s, struct slice text, struct error *err)
 /* The content of a header that only speaks of the next one. */
 static int read_extension(struct scan *s, char type, uint64_t size, struct error *err)
 {
-	cleanup_free char *text = NULL;
+	cleanup_free
+	char *text = NULL;
 
 	if (size > EXTENSION_MAX)
 		return bad(s, err, "an extended header of more than 1 MiB");
@@ -169,7 +174,8 @@ static int read_extension(struct scan *s, char type, uint64_t size, struct error
 static const char *link_target(struct arena *arena, const char *name, const char *link)
 {
 	const char *slash = strrchr(name, '/');
-	cleanup_free char *joined = xasprintf("%.*s/%s", slash ? (int)(slash - name) : 0, name, link);
+	cleanup_free
+	char *joined = xasprintf("%.*s/%s", slash ? (int)(slash - name) : 0, name, link);
 	struct slice rest = slice_str(joined), part;
 	cleanup_strbuf struct strbuf out = { 0 };
 
@@ -197,8 +203,8 @@ static int add_member(struct scan *s, const uint8_t *block, char type, uint64_t 
 		      struct error *err)
 {
 	struct arena *arena = &s->index->arena;
-	struct slice prefix = memcmp(block + 257, "ustar\0", 6) == 0 ? field(block, 345, 155) :
-								       (struct slice){ 0 };
+	struct slice prefix = memcmp(block + 257, "ustar\0", 6) == 0 ? field(block, 345, 155)
+								     : (struct slice) { 0 };
 	struct slice base = field(block, 0, 100), link = field(block, 157, 100);
 	struct tar_member *m = arena_alloc(arena, sizeof(*m)), *earlier;
 	char *name;
@@ -220,8 +226,8 @@ static int add_member(struct scan *s, const uint8_t *block, char type, uint64_t 
 	if (type == '1' || type == '2') {
 		const char *target = s->next.link ? s->next.link : arena_slice(arena, link);
 
-		m->link = type == '2' ? link_target(arena, m->name, target) :
-					arena_strdup(arena, trim_name(target));
+		m->link = type == '2' ? link_target(arena, m->name, target)
+				      : arena_strdup(arena, trim_name(target));
 		m->escapes = !m->link;
 	}
 	if (type == '5' && map_has(&s->index->members, m->name))
@@ -248,8 +254,8 @@ static int scan_one(struct scan *s, struct error *err)
 	if (all_zero(block))
 		return 0;
 	if (!checksum_matches(block))
-		return s->at ? bad(s, err, "a damaged tar header") :
-			       error_set(err, ERROR_FORMAT, "%s: is not a tar archive",
+		return s->at ? bad(s, err, "a damaged tar header")
+			     : error_set(err, ERROR_FORMAT, "%s: is not a tar archive",
 					 s->index->archive);
 	type = (char)block[156];
 	if (!parse_number(block + 124, 12, &size))
@@ -308,7 +314,7 @@ void tar_index_release(struct tar_index *index)
 		return;
 	map_release(&index->members);
 	arena_release(&index->arena);
-	*index = (struct tar_index){ 0 };
+	*index = (struct tar_index) { 0 };
 }
 
 bool tar_index_has(const struct tar_index *index, const char *name)
@@ -336,9 +342,9 @@ const struct tar_member *tar_index_find(const struct tar_index *index, const cha
 	}
 	if (m->escapes || m->twice || !m->regular) {
 		error_set(err, ERROR_FORMAT, "%s: member '%.150s' %s", index->archive, m->name,
-			  m->escapes ? "is a link out of the archive" :
-			  m->twice   ? "is there more than once" :
-				       "is not a file");
+			  m->escapes ? "is a link out of the archive"
+			  : m->twice ? "is there more than once"
+				     : "is not a file");
 		return NULL;
 	}
 	return m;
@@ -346,7 +352,8 @@ const struct tar_member *tar_index_find(const struct tar_index *index, const cha
 
 struct stream *tar_index_open(const struct tar_index *index, const struct tar_member *member)
 {
-	cleanup_free char *name = xasprintf("%s: member '%s'", index->archive, member->name);
+	cleanup_free
+	char *name = xasprintf("%s: member '%s'", index->archive, member->name);
 
 	return stream_fd_range(index->fd, member->offset, member->size, name);
 }

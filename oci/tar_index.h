@@ -24,8 +24,8 @@ struct tar_member {
 
 struct tar_index {
 	struct arena arena;
-	struct map members; /* name → struct tar_member */
-	int fd;             /* borrowed */
+	struct map members;  /* name → struct tar_member */
+	int fd;              /* borrowed */
 	const char *archive; /* its name, for errors */
 };
 

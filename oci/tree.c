@@ -104,7 +104,7 @@ void tree_release(struct tree *t)
 	vec_release(&t->all);
 	map_release(&t->by_path);
 	arena_release(&t->arena);
-	*t = (struct tree){ 0 };
+	*t = (struct tree) { 0 };
 }
 
 static void link_up(struct tree_dentry *d)
@@ -406,7 +406,8 @@ static struct tree_node *hard_link_target(const struct tree *t, const char *link
 
 static void apply_whiteout(struct tree *t, size_t layer, struct slice parent, const char *name)
 {
-	cleanup_free char *path = NULL;
+	cleanup_free
+	char *path = NULL;
 	struct tree_dentry *d;
 	bool opaque = str_equal(name, ".wh..wh..opq");
 

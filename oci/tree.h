@@ -19,22 +19,26 @@ enum tree_fate { TREE_EFFECTIVE, TREE_OVERWRITTEN, TREE_DELETED, TREE_OPAQUE };
 struct tree_dentry;
 
 struct tree_node {
-	struct tar_entry entry;    /* path and link live in the tree's arena; xattrs are kept */
-	const char *written;       /* path as the archive has it, when a link on the way led elsewhere;
-				      else NULL */
-	size_t layer;              /* that holds it, from 0 */
+	struct tar_entry entry; /* path and link live in the tree's arena; xattrs are kept */
+	const char *written;    /* path as the archive has it, when a link on the way led elsewhere;
+				   else NULL */
+	size_t layer;           /* that holds it, from 0 */
 	enum tree_fate fate;
-	size_t fate_layer;         /* layer that overwrote or deleted it */
-	struct tree_node *target;  /* TAR_HARDLINK: the file meant, NULL when it is missing */
-	void *facts;               /* the user's */
+	size_t fate_layer;        /* layer that overwrote or deleted it */
+	struct tree_node *target; /* TAR_HARDLINK: the file meant, NULL when it is missing */
+	void *facts;              /* the user's */
 };
 
 struct tree {
 	struct arena arena;
-	struct map by_path;        /* path → effective struct tree_node; NULL: was there once */
-	struct { struct tree_node **items; size_t len, cap; } all; /* in order of arrival */
+	struct map by_path; /* path → effective struct tree_node; NULL: was there once */
+	struct {
+		struct tree_node **items;
+		size_t len, cap;
+	} all; /* in order of arrival */
 
-	/* The tree's own: names of directories, hashed by parent and name; tree_sorted()'s array. */
+	/* The tree's own: names of directories, hashed by parent and name; tree_sorted()'s array.
+	 */
 	struct tree_dentry *root, **slots;
 	size_t slot_count, dentry_count;
 	struct tree_node **sorted;

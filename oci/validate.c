@@ -23,7 +23,8 @@ static void problem(struct check *c, enum validate_kind kind, const char *path, 
 {
 	struct arena *arena = &c->out->arena;
 	struct validate_problem p = { .kind = kind, .layer = c->layer };
-	cleanup_free char *text = NULL;
+	cleanup_free
+	char *text = NULL;
 	va_list ap;
 
 	if (kind == VALIDATE_ENTRY_ODD && c->entry_problems++ >= ENTRY_PROBLEMS_MAX)
@@ -61,11 +62,11 @@ static void check_type(struct check *c, const struct descriptor *d, const char *
 	const struct mediatype *type = mediatype_find(d->media_type);
 
 	if (!type || type->kind != kind)
-		problem(c, VALIDATE_MEDIA_TYPE, "", "%s has media type '%.150s', which is none of %s",
-			what, d->media_type,
-			kind == MEDIA_LAYER  ? "a layer" :
-			kind == MEDIA_CONFIG ? "an image configuration" :
-					       "an image manifest");
+		problem(c, VALIDATE_MEDIA_TYPE, "",
+			"%s has media type '%.150s', which is none of %s", what, d->media_type,
+			kind == MEDIA_LAYER    ? "a layer"
+			: kind == MEDIA_CONFIG ? "an image configuration"
+					       : "an image manifest");
 	else if (type->docker != docker)
 		problem(c, VALIDATE_MEDIA_TYPE, "",
 			"%s has %s media type '%s' under a manifest of %s family", what,
@@ -165,7 +166,7 @@ static int check_entries(struct check *c, struct stream *plain, struct error *er
 		check_entry(c, &e);
 	if (rc < 0 && !is_our_trouble(err)) {
 		problem(c, VALIDATE_ENTRY, "", "the archive cannot be unpacked: %s", err->text);
-		*err = (struct error){ 0 };
+		*err = (struct error) { 0 };
 		rc = 0;
 	}
 	return rc;
@@ -177,7 +178,7 @@ static int judge(struct check *c, enum validate_kind kind, const char *what, str
 	if (is_our_trouble(err))
 		return -1;
 	problem(c, kind, "", "%s: %s", what, err->text);
-	*err = (struct error){ 0 };
+	*err = (struct error) { 0 };
 	return 0;
 }
 
@@ -191,14 +192,15 @@ static void check_compression(struct check *c, const struct descriptor *d, enum 
 			compression_name(kind), type->name, compression_name(type->compression));
 }
 
-static void check_blob_digest(struct check *c, const struct descriptor *d,
-			      const struct digest *got, uint64_t size)
+static void check_blob_digest(struct check *c, const struct descriptor *d, const struct digest *got,
+			      uint64_t size)
 {
 	char a[DIGEST_TEXT_MAX], b[DIGEST_TEXT_MAX];
 
 	if (size != d->size)
 		problem(c, VALIDATE_BLOB, "",
-			"the blob holds %" PRIu64 " bytes, the manifest says %" PRIu64, size, d->size);
+			"the blob holds %" PRIu64 " bytes, the manifest says %" PRIu64, size,
+			d->size);
 	if (!digest_equal(got, &d->digest))
 		problem(c, VALIDATE_BLOB, "", "the blob has digest %s, the manifest says %s",
 			digest_text(got, a), digest_text(&d->digest, b));
@@ -233,9 +235,9 @@ static int check_content(struct check *c, const struct descriptor *d, struct str
 	struct digest got;
 	size_t i = (size_t)c->layer;
 
-	digest_init(&state, i < c->image->config.diff_id_count ?
-				    c->image->config.diff_ids[i].algorithm :
-				    DIGEST_SHA256);
+	digest_init(&state, i < c->image->config.diff_id_count
+				    ? c->image->config.diff_ids[i].algorithm
+				    : DIGEST_SHA256);
 	plain = decompress_auto(raw, &kind, err);
 	if (!plain)
 		return judge(c, VALIDATE_BLOB, "the layer cannot be read", err);

@@ -37,8 +37,8 @@ void validate_problems_release(struct validate_problems *p);
  * Reads all layers once; manifest and configuration were verified when the image was opened. At
  * most 100 problems with entries are kept per layer, the last of them says that there are more.
  * What a docker-archive does not promise (digests of layer files) is true by construction. An
- * unpacked root has no promises. 0 when it could be judged, problems or not; a blob that is missing,
- * too short, or has another digest is a problem, not an error. -1: I/O or memory limits.
+ * unpacked root has no promises. 0 when it could be judged, problems or not; a blob that is
+ * missing, too short, or has another digest is a problem, not an error. -1: I/O or memory limits.
  */
 int validate_image(struct image *image, struct validate_problems *out, struct error *err) MUST_USE;
 

@@ -62,9 +62,8 @@ static bool print_config(struct slice text, struct strbuf *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static bool (*const printers[])(struct slice, struct strbuf *) = {
-		print_manifest, print_index, print_config
-	};
+	static bool (*const printers[])(
+		struct slice, struct strbuf *) = { print_manifest, print_index, print_config };
 
 	for (size_t i = 0; i < ARRAY_LEN(printers); i++) {
 		cleanup_strbuf struct strbuf once = { 0 }, twice = { 0 };

@@ -37,14 +37,16 @@ static void check_platform(const char *text, struct arena *arena)
 
 	if (platform_parse(text, arena, &a, &err) < 0)
 		return;
-	if (platform_parse(platform_text(&a, arena), arena, &b, &err) < 0 || !platform_equal(&a, &b))
+	if (platform_parse(platform_text(&a, arena), arena, &b, &err) < 0 ||
+	    !platform_equal(&a, &b))
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_free char *text = xstrndup((const char *)data, len);
+	cleanup_free
+	char *text = xstrndup((const char *)data, len);
 
 	check_reference(text, &arena);
 	check_platform(text, &arena);

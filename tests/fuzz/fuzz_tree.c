@@ -48,8 +48,8 @@ static void check_node(const struct tree *t, const struct tree_node *n, struct a
 		abort();
 	if (n->fate != TREE_EFFECTIVE || !slash)
 		return;
-	parent = tree_lookup(t, arena_slice(arena, slice_of(n->entry.path,
-							     (size_t)(slash - n->entry.path))));
+	parent = tree_lookup(
+		t, arena_slice(arena, slice_of(n->entry.path, (size_t)(slash - n->entry.path))));
 	if (parent && parent->entry.type != TAR_DIR)
 		abort();
 }

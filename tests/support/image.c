@@ -44,7 +44,7 @@ static void NORETURN bad_line(const struct build *b, const char *what)
 static struct image_text *image_of(struct build *b)
 {
 	if (!b->images.len)
-		vec_add(&b->images)->platform = (struct platform){ "linux", "amd64", NULL };
+		vec_add(&b->images)->platform = (struct platform) { "linux", "amd64", NULL };
 	return &b->images.items[b->images.len - 1];
 }
 
@@ -122,8 +122,9 @@ static char *word(char **rest)
 
 static void add_file(struct build *b, char *rest, enum tar_type type)
 {
-	struct tar_entry e = { .type = type, .link = "", .path = word(&rest),
-			       .mode = type == TAR_DIR ? 0755 : 0644 };
+	struct tar_entry e = {
+		.type = type, .link = "", .path = word(&rest), .mode = type == TAR_DIR ? 0755 : 0644
+	};
 
 	while (*rest == ' ')
 		rest++;
@@ -329,11 +330,12 @@ static void make_config(struct build *b, struct image_text *image, struct strbuf
 	if (image->fault_platform)
 		c->platform.architecture = "mips";
 	c->created = "1980-01-01T00:00:00Z";
-	c->env = (struct string_list){ image->env.items, image->env.len };
-	c->entrypoint = (struct string_list){ image->entrypoint.items, image->entrypoint.len };
-	c->cmd = (struct string_list){ image->cmd.items, image->cmd.len };
-	c->label_keys = (struct string_list){ image->label_keys.items, image->label_keys.len };
-	c->label_values = (struct string_list){ image->label_values.items, image->label_values.len };
+	c->env = (struct string_list) { image->env.items, image->env.len };
+	c->entrypoint = (struct string_list) { image->entrypoint.items, image->entrypoint.len };
+	c->cmd = (struct string_list) { image->cmd.items, image->cmd.len };
+	c->label_keys = (struct string_list) { image->label_keys.items, image->label_keys.len };
+	c->label_values =
+		(struct string_list) { image->label_values.items, image->label_values.len };
 	c->diff_ids = arena_array(&b->arena, layers, sizeof(*c->diff_ids));
 	c->diff_id_count = layers;
 	c->history_count = layers + (image->fault_history ? 1 : 0);
@@ -353,7 +355,8 @@ static void make_config(struct build *b, struct image_text *image, struct strbuf
 static void spoil_blob(const char *dir, const struct layer *layer, const struct descriptor *d)
 {
 	char hex[DIGEST_HEX_MAX];
-	cleanup_free char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d->digest, hex));
+	cleanup_free
+	char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d->digest, hex));
 	cleanup_strbuf struct strbuf bytes = { 0 };
 	struct error err = { 0 };
 
@@ -375,8 +378,8 @@ static struct descriptor put_layer(struct layout *l, const char *dir, const stru
 {
 	cleanup_strbuf struct strbuf packed = { 0 };
 	cleanup_sink struct sink *memory = sink_memory(&packed), *out = NULL;
-	struct descriptor d = { .media_type = layer->type ? layer->type :
-							    mediatype_layer(layer->compression) };
+	struct descriptor d = { .media_type = layer->type ? layer->type
+							  : mediatype_layer(layer->compression) };
 	struct error err = { 0 };
 
 	if (layer->compression != COMPRESSION_NONE)
@@ -424,10 +427,10 @@ void test_image_with(const char *dir, const char *tag, const char *text,
 		images[i].platform = b.images.items[i].platform;
 	}
 	root = images[0];
-	root.platform = (struct platform){ 0 };
+	root.platform = (struct platform) { 0 };
 	if (b.said_image) {
 		index_write(images, b.images.len, NULL, &index);
-		root = (struct descriptor){ .media_type = MEDIATYPE_OCI_INDEX };
+		root = (struct descriptor) { .media_type = MEDIATYPE_OCI_INDEX };
 		assert_ok(layout_put_bytes(l, strbuf_slice(&index), &root, &err), err);
 	}
 	assert_ok(layout_tag(l, tag, &root, &err), err);
@@ -440,8 +443,12 @@ void test_image(const char *dir, const char *tag, const char *text)
 
 static void put_member(struct strbuf *tar, const char *path, struct slice bytes)
 {
-	struct tar_entry e = { .type = TAR_FILE, .path = path, .link = "", .mode = 0644,
-			       .size = bytes.len, .mtime = MTIME };
+	struct tar_entry e = { .type = TAR_FILE,
+			       .path = path,
+			       .link = "",
+			       .mode = 0644,
+			       .size = bytes.len,
+			       .mtime = MTIME };
 	cleanup_sink struct sink *out = sink_memory(tar);
 	cleanup_stream struct stream *in = stream_memory(bytes);
 	struct error err = { 0 };

@@ -3,8 +3,8 @@
  *
  * One statement a line; blanks at its start and empty lines do not count, "#" starts a comment:
  *
- *   image linux/arm64         another image: the tag then stands for an index of all of them. Without
- *                             it there is one image, for linux/amd64.
+ *   image linux/arm64         another image: the tag then stands for an index of all of them.
+ *                             Without it there is one image, for linux/amd64.
  *   env K=V                   entrypoint WORD…    cmd WORD…    user NAME    workdir PATH
  *   label K=V
  *   layer [none|gzip|zstd]    another layer (gzip), with the entries that follow:
@@ -24,8 +24,8 @@
  * history too many, `fault platform` puts another architecture into the configuration.
  *
  * Paths are written as they stand, so that "file ../x" makes the unsafe entry it looks like. All
- * times are 1980-01-01, so the same text always gives the same digests. Any mistake in the text ends
- * the test.
+ * times are 1980-01-01, so the same text always gives the same digests. Any mistake in the text
+ * ends the test.
  */
 #ifndef TESTS_SUPPORT_IMAGE_H
 #define TESTS_SUPPORT_IMAGE_H

@@ -11,8 +11,9 @@ static const char text[] = "env A=1\nlayer\nfile x =1\nlayer none\nfile y =2\n";
 
 static int open_file(const char *path, const char *tag, struct image *out, struct error *err)
 {
-	struct image_name name = { .transport = TRANSPORT_OCI_ARCHIVE, .path = path, .tag = tag,
-				   .text = path };
+	struct image_name name = {
+		.transport = TRANSPORT_OCI_ARCHIVE, .path = path, .tag = tag, .text = path
+	};
 
 	return image_open(&name, NULL, out, err);
 }
@@ -64,7 +65,8 @@ static void write_file(const char *path, struct slice bytes)
 static void test_an_oci_archive_holds_one_image_and_reads_back(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
+	cleanup_free
+	char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf one = { 0 }, two = { 0 };
 	struct image none = { 0 };
 	struct error err = { 0 };
@@ -85,7 +87,8 @@ static void test_an_oci_archive_holds_one_image_and_reads_back(void **state)
 static void test_an_archive_of_an_index_holds_all_its_images(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
+	cleanup_free
+	char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct image_name name = { .transport = TRANSPORT_OCI_ARCHIVE, .path = path, .text = path };
 	struct platform arm = { "linux", "arm64", NULL };
@@ -93,7 +96,8 @@ static void test_an_archive_of_an_index_holds_all_its_images(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	test_image(layout, "v1", "image linux/amd64\nlayer\nfile x\nimage linux/arm64\nlayer\nfile y\n");
+	test_image(layout, "v1",
+		   "image linux/amd64\nlayer\nfile x\nimage linux/arm64\nlayer\nfile y\n");
 	archive(layout, "v1", &tar);
 	write_file(path, strbuf_slice(&tar));
 	assert_ok(image_open(&name, &arm, &image, &err), err);
@@ -107,7 +111,8 @@ static void test_a_spoilt_layout_gives_no_archive(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free char *with = xasprintf("layer\nfile x =1\nfault %s\n", faults[i]);
+		cleanup_free
+		char *with = xasprintf("layer\nfile x =1\nfault %s\n", faults[i]);
 		cleanup_strbuf struct strbuf tar = { 0 };
 		cleanup_sink struct sink *sink = sink_memory(&tar);
 		struct error err = { 0 };
@@ -125,7 +130,8 @@ static void test_archives_may_be_compressed_or_come_through_a_pipe(void **state)
 	static const enum compression kinds[] = { COMPRESSION_NONE, COMPRESSION_GZIP,
 						  COMPRESSION_ZSTD };
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
+	cleanup_free
+	char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct error err = { 0 };
 
@@ -163,12 +169,14 @@ static void test_a_docker_archive_opens_under_each_way_to_write_its_name(void **
 {
 	static const char *const tags[] = { NULL, "app:v1", "v1", "docker.io/library/app:v1" };
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *path = fs_join(dir, "a.tar");
+	cleanup_free
+	char *path = fs_join(dir, "a.tar");
 	struct image none = { 0 };
 	struct error err = { 0 };
 
 	(void)state;
-	test_docker_archive(path, "app:v1", "env A=1\nlayer\nfile x =1\nlayer\nfile x =1\nlayer\nfile y\n");
+	test_docker_archive(path, "app:v1",
+			    "env A=1\nlayer\nfile x =1\nlayer\nfile x =1\nlayer\nfile y\n");
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
 		assert_sound(path, tags[i], 3);
 	assert_int_equal(open_file(path, "v2", &none, &err), -1);
@@ -179,7 +187,8 @@ static void test_a_docker_archive_opens_under_each_way_to_write_its_name(void **
 static void test_a_wrong_diff_id_in_a_docker_archive_is_found_by_reading(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *path = fs_join(dir, "a.tar");
+	cleanup_free
+	char *path = fs_join(dir, "a.tar");
 	cleanup_image struct image image = { 0 };
 	cleanup_stream struct stream *layer = NULL;
 	struct error err = { 0 };
@@ -210,7 +219,8 @@ static void put(struct strbuf *tar, enum tar_type type, const char *path, struct
 static void test_compressed_and_linked_layers_of_docker_save_are_read(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *path = fs_join(dir, "a.tar"), *config = NULL;
+	cleanup_free
+	char *path = fs_join(dir, "a.tar"), *config = NULL;
 	cleanup_strbuf struct strbuf layer = { 0 }, packed = { 0 }, tar = { 0 };
 	cleanup_sink struct sink *memory = sink_memory(&packed);
 	cleanup_sink struct sink *out = compress_sink(memory, COMPRESSION_GZIP, LEVEL_FAST, NULL);
@@ -225,9 +235,10 @@ static void test_compressed_and_linked_layers_of_docker_save_are_read(void **sta
 	assert_ok(sink_finish(out, &err), err);
 	digest = digest_of(strbuf_slice(&layer));
 	digest_text(&digest, id);
-	config = xasprintf("{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"diff_ids\":[\"%s\","
-			   "\"%s\",\"%s\"]}}",
-			   id, id, id);
+	config = xasprintf(
+		"{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"diff_ids\":[\"%s\","
+		"\"%s\",\"%s\"]}}",
+		id, id, id);
 	put(&tar, TAR_FILE, "one/layer.tar", strbuf_slice(&layer));
 	put(&tar, TAR_SYMLINK, "two/layer.tar", slice_str("../one/layer.tar"));
 	put(&tar, TAR_FILE, "three/layer.tar", strbuf_slice(&packed));
@@ -269,7 +280,8 @@ static void test_hostile_archives_are_refused_with_archive_and_member(void **sta
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free char *path = fs_join(dir, "hostile.tar");
+		cleanup_free
+		char *path = fs_join(dir, "hostile.tar");
 		cleanup_strbuf struct strbuf tar = { 0 };
 		struct image none = { 0 };
 		struct error err = { 0 };
@@ -291,7 +303,8 @@ static void test_hostile_archives_are_refused_with_archive_and_member(void **sta
 static void test_two_files_under_one_diff_id_must_be_equal(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *path = fs_join(dir, "a.tar");
+	cleanup_free
+	char *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct image none = { 0 };
 	struct error err = { 0 };
@@ -312,7 +325,8 @@ static void test_two_files_under_one_diff_id_must_be_equal(void **state)
 static void test_what_is_no_image_archive_is_told(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *path = fs_join(dir, "a.tar");
+	cleanup_free
+	char *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct image none = { 0 };
 	struct error err = { 0 };

@@ -5,10 +5,15 @@
 #define HEX "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 static const char full[] =
-	"{\"architecture\":\"arm64\",\"author\":\"a\",\"config\":{\"Cmd\":[\"-x\"],\"Entrypoint\":[\"/bin/"
-	"sh\"],\"Env\":[\"A=1\",\"B=2\",\"A=3\"],\"ExposedPorts\":{\"80/tcp\":{}},\"Labels\":{\"a\":\"1\","
-	"\"b\":\"2\"},\"StopSignal\":\"SIGINT\",\"User\":\"u\",\"Volumes\":{\"/v\":{}},\"WorkingDir\":"
-	"\"/w\"},\"created\":\"1980-01-01T00:00:00Z\",\"history\":[{\"comment\":\"c\",\"created_by\":\"x\"},"
+	"{\"architecture\":\"arm64\",\"author\":\"a\",\"config\":{\"Cmd\":[\"-x\"],\"Entrypoint\":["
+	"\"/bin/"
+	"sh\"],\"Env\":[\"A=1\",\"B=2\",\"A=3\"],\"ExposedPorts\":{\"80/"
+	"tcp\":{}},\"Labels\":{\"a\":\"1\","
+	"\"b\":\"2\"},\"StopSignal\":\"SIGINT\",\"User\":\"u\",\"Volumes\":{\"/"
+	"v\":{}},\"WorkingDir\":"
+	"\"/"
+	"w\"},\"created\":\"1980-01-01T00:00:00Z\",\"history\":[{\"comment\":\"c\",\"created_by\":"
+	"\"x\"},"
 	"{\"created\":\"1980-01-01T00:00:00Z\",\"empty_layer\":true}],\"os\":\"linux\",\"rootfs\":{"
 	"\"diff_ids\":[\"sha256:" HEX "\"],\"type\":\"layers\"},\"variant\":\"v8\"}";
 
@@ -68,7 +73,8 @@ static void test_keys_come_sorted(void **state)
 	struct image_config c;
 
 	(void)state;
-	assert_ok(parse("{\"config\":{\"Labels\":{\"b\":\"2\",\"a\":\"1\"},\"ExposedPorts\":{\"9\":{},"
+	assert_ok(parse("{\"config\":{\"Labels\":{\"b\":\"2\",\"a\":\"1\"},\"ExposedPorts\":{\"9\":"
+			"{},"
 			"\"1\":{}}},\"rootfs\":{}}",
 			&arena, &c, &err),
 		  err);
@@ -93,7 +99,8 @@ static void test_bad_configurations_are_refused_with_their_place(void **state)
 		{ "{\"rootfs\":{},\"config\":{\"Labels\":{\"k\":2}}}", "config.Labels.k" },
 		{ "{\"rootfs\":{},\"config\":[]}", "config" },
 		{ "{\"rootfs\":{},\"history\":[1]}", "history[0]" },
-		{ "{\"rootfs\":{},\"history\":[{},{\"empty_layer\":1}]}", "history[1].empty_layer" },
+		{ "{\"rootfs\":{},\"history\":[{},{\"empty_layer\":1}]}",
+		  "history[1].empty_layer" },
 	};
 
 	(void)state;

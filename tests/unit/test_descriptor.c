@@ -45,7 +45,8 @@ static void test_bad_descriptors_are_refused_with_their_place(void **state)
 		{ "{\"mediaType\":\"m\",\"size\":1,\"digest\":\"sha256:00\"}", "layers[2].digest" },
 		{ "{\"mediaType\":\"m\",\"size\":1,\"digest\":\"md5:00\"}", "layers[2].digest" },
 		{ "{\"mediaType\":\"m\",\"digest\":\"sha256:" HEX "\"}", "layers[2].size" },
-		{ "{\"mediaType\":\"m\",\"size\":-1,\"digest\":\"sha256:" HEX "\"}", "layers[2].size" },
+		{ "{\"mediaType\":\"m\",\"size\":-1,\"digest\":\"sha256:" HEX "\"}",
+		  "layers[2].size" },
 		{ "{\"mediaType\":\"m\",\"size\":1.5,\"digest\":\"sha256:" HEX "\"}",
 		  "layers[2].size" },
 		{ "{\"mediaType\":\"m\",\"size\":1,\"digest\":\"sha256:" HEX
@@ -73,9 +74,9 @@ static void test_platforms_are_parsed_with_other_names_and_default_variants(void
 	static const struct {
 		const char *text, *means;
 	} cases[] = {
-		{ "linux/amd64", "linux/amd64" },     { "linux/arm64/v8", "linux/arm64" },
-		{ "linux/arm/v7", "linux/arm/v7" },   { "linux/x86_64", "linux/amd64" },
-		{ "linux/aarch64", "linux/arm64" },   { "linux/amd64/v1", "linux/amd64" },
+		{ "linux/amd64", "linux/amd64" },       { "linux/arm64/v8", "linux/arm64" },
+		{ "linux/arm/v7", "linux/arm/v7" },     { "linux/x86_64", "linux/amd64" },
+		{ "linux/aarch64", "linux/arm64" },     { "linux/amd64/v1", "linux/amd64" },
 		{ "linux/amd64/v3", "linux/amd64/v3" },
 	};
 	cleanup_arena struct arena arena = { 0 };
@@ -92,8 +93,10 @@ static void test_platforms_are_parsed_with_other_names_and_default_variants(void
 
 static void test_bad_platforms_are_the_users_mistake(void **state)
 {
-	static const char *const cases[] = { "", "linux", "linux/", "/amd64", "linux/amd64/",
-					     "a/b/c/d", "Linux/amd64", "linux/amd 64" };
+	static const char *const cases[] = {
+		"",        "linux",       "linux/",      "/amd64", "linux/amd64/",
+		"a/b/c/d", "Linux/amd64", "linux/amd 64"
+	};
 	cleanup_arena struct arena arena = { 0 };
 
 	(void)state;

@@ -8,7 +8,8 @@
 
 static char *read_text(const char *dir, const char *name)
 {
-	cleanup_free char *path = fs_join(dir, name);
+	cleanup_free
+	char *path = fs_join(dir, name);
 	cleanup_strbuf struct strbuf out = { 0 };
 	struct error err = { 0 };
 
@@ -37,9 +38,11 @@ static struct descriptor put(struct layout *l, const char *text)
 static void test_a_new_layout_is_complete_and_empty(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *sub = fs_join(dir, "a/b");
+	cleanup_free
+	char *sub = fs_join(dir, "a/b");
 	cleanup_layout struct layout *l = create(sub);
-	cleanup_free char *mark = read_text(sub, "oci-layout"), *index = read_text(sub, "index.json");
+	cleanup_free
+	char *mark = read_text(sub, "oci-layout"), *index = read_text(sub, "index.json");
 	struct error err = { 0 };
 	cleanup_layout struct layout *again = layout_open(sub, &err);
 
@@ -53,7 +56,8 @@ static void test_a_new_layout_is_complete_and_empty(void **state)
 static void test_a_foreign_directory_is_left_alone(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *file = fs_join(dir, "precious");
+	cleanup_free
+	char *file = fs_join(dir, "precious");
 	struct error err = { 0 };
 
 	(void)state;
@@ -66,7 +70,8 @@ static void test_a_foreign_directory_is_left_alone(void **state)
 static void test_what_is_no_layout_is_told(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *missing = fs_join(dir, "missing"), *mark = fs_join(dir, "oci-layout");
+	cleanup_free
+	char *missing = fs_join(dir, "missing"), *mark = fs_join(dir, "oci-layout");
 	struct error err = { 0 };
 
 	(void)state;
@@ -75,7 +80,8 @@ static void test_what_is_no_layout_is_told(void **state)
 	assert_null(layout_open(dir, &err));
 	assert_int_equal(err.code, ERROR_NOT_FOUND);
 	assert_contains(err.text, "oci-layout is missing");
-	assert_ok(fs_write(AT_FDCWD, mark, slice_str("{\"imageLayoutVersion\":\"2.0\"}"), 0644, &err),
+	assert_ok(fs_write(AT_FDCWD, mark, slice_str("{\"imageLayoutVersion\":\"2.0\"}"), 0644,
+			   &err),
 		  err);
 	assert_null(layout_open(dir, &err));
 	assert_int_equal(err.code, ERROR_FORMAT);
@@ -102,7 +108,8 @@ static void test_a_blob_comes_back(void **state)
 static void test_a_blob_over_its_limit_leaves_nothing(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *blobs = fs_join(dir, "blobs/sha256");
+	cleanup_free
+	char *blobs = fs_join(dir, "blobs/sha256");
 	cleanup_layout struct layout *l = create(dir);
 	cleanup_stream struct stream *src = stream_memory(slice_str("hello"));
 	struct descriptor d;
@@ -123,7 +130,8 @@ static void test_missing_blobs_and_odd_files_are_told(void **state)
 	cleanup_layout struct layout *l = create(dir);
 	struct digest d = digest_of(slice_str("x"));
 	char hex[DIGEST_HEX_MAX];
-	cleanup_free char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d, hex));
+	cleanup_free
+	char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d, hex));
 	struct error err = { 0 };
 
 	(void)state;
@@ -144,11 +152,13 @@ static void test_a_linked_blob_has_the_bytes(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
+		cleanup_free
+		char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
 		cleanup_layout struct layout *l = create(sub);
 		struct digest d = digest_of(slice_str("content"));
 		char hex[DIGEST_HEX_MAX];
-		cleanup_free char *path = xasprintf("%s/blobs/sha256/%s", sub, digest_hex(&d, hex));
+		cleanup_free
+		char *path = xasprintf("%s/blobs/sha256/%s", sub, digest_hex(&d, hex));
 		struct error err = { 0 };
 		struct stat a, b;
 
@@ -167,7 +177,8 @@ static void test_a_linked_blob_has_the_bytes(void **state)
 static void test_a_file_that_is_not_the_blob_is_not_linked(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
+	cleanup_free
+	char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
 	cleanup_layout struct layout *l = create(sub);
 	struct digest d = digest_of(slice_str("content"));
 	struct error err = { 0 };
@@ -185,14 +196,17 @@ static void test_tags_are_replaced_and_sorted_and_others_kept_as_they_are(void *
 	cleanup_layout struct layout *l = create(dir);
 	struct descriptor a = put(l, "a"), b = put(l, "b");
 	char hex[DIGEST_HEX_MAX];
-	cleanup_free char *index = NULL, *path = fs_join(dir, "index.json");
-	cleanup_free char *with = NULL;
+	cleanup_free
+	char *index = NULL, *path = fs_join(dir, "index.json");
+	cleanup_free
+	char *with = NULL;
 	struct error err = { 0 };
 
 	(void)state;
-	with = xasprintf("{\"schemaVersion\":2,\"x\":1,\"manifests\":[{\"mediaType\":\"m\",\"size\":1,"
-			 "\"digest\":\"sha256:%s\",\"urls\":[\"u\"]}]}",
-			 digest_hex(&a.digest, hex));
+	with = xasprintf(
+		"{\"schemaVersion\":2,\"x\":1,\"manifests\":[{\"mediaType\":\"m\",\"size\":1,"
+		"\"digest\":\"sha256:%s\",\"urls\":[\"u\"]}]}",
+		digest_hex(&a.digest, hex));
 	assert_ok(fs_write(AT_FDCWD, path, slice_str(with), 0644, &err), err);
 	assert_ok(layout_tag(l, "z", &a, &err), err);
 	assert_ok(layout_tag(l, "c", &a, &err), err);
@@ -286,7 +300,8 @@ static void test_many_processes_tag_one_layout_and_lose_nothing(void **state)
 static void test_what_a_killed_run_left_is_no_foreign_directory(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *mark = fs_join(dir, "oci-layout"), *index = fs_join(dir, "index.json");
+	cleanup_free
+	char *mark = fs_join(dir, "oci-layout"), *index = fs_join(dir, "index.json");
 	cleanup_layout struct layout *l = NULL;
 	struct error err = { 0 };
 
@@ -303,7 +318,8 @@ static void test_a_damaged_index_is_told_and_not_overwritten(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
 	cleanup_layout struct layout *l = create(dir);
-	cleanup_free char *path = fs_join(dir, "index.json"), *after = NULL;
+	cleanup_free
+	char *path = fs_join(dir, "index.json"), *after = NULL;
 	struct descriptor a = put(l, "a");
 	struct error err = { 0 };
 

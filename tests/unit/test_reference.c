@@ -113,7 +113,8 @@ static void test_prefixes_name_the_transport(void **state)
 		{ "oci:/nowhere/a:b/c", TRANSPORT_OCI, "/nowhere/a:b/c", NULL },
 		{ "oci:/nowhere/a:b/c:v2", TRANSPORT_OCI, "/nowhere/a:b/c", "v2" },
 		{ "oci-archive:/nowhere/f.tar:v1", TRANSPORT_OCI_ARCHIVE, "/nowhere/f.tar", "v1" },
-		{ "docker-archive:/nowhere/f.tar", TRANSPORT_DOCKER_ARCHIVE, "/nowhere/f.tar", NULL },
+		{ "docker-archive:/nowhere/f.tar", TRANSPORT_DOCKER_ARCHIVE, "/nowhere/f.tar",
+		  NULL },
 		{ "rootfs:/nowhere:x", TRANSPORT_ROOTFS, "/nowhere:x", NULL },
 		{ "-", TRANSPORT_STDIN, NULL, NULL },
 	};
@@ -160,8 +161,10 @@ static void test_registry_and_engine_names_hold_a_reference(void **state)
 static void test_what_exists_is_recognised_by_its_content(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free char *layout = fs_join(dir, "lay:out"), *root = fs_join(dir, "root");
-	cleanup_free char *mark = fs_join(layout, "oci-layout"), *file = fs_join(dir, "f.tar");
+	cleanup_free
+	char *layout = fs_join(dir, "lay:out"), *root = fs_join(dir, "root");
+	cleanup_free
+	char *mark = fs_join(layout, "oci-layout"), *file = fs_join(dir, "f.tar");
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
 	struct image_name n;
@@ -195,9 +198,12 @@ static void test_missing_paths_and_empty_names_are_told(void **state)
 		const char *text;
 		enum error_code code;
 	} cases[] = {
-		{ "", ERROR_USAGE },           { "oci:", ERROR_USAGE },
-		{ "docker://", ERROR_USAGE },  { "docker://A", ERROR_USAGE },
-		{ "./nothing-here", ERROR_NOT_FOUND }, { "/nothing/here", ERROR_NOT_FOUND },
+		{ "", ERROR_USAGE },
+		{ "oci:", ERROR_USAGE },
+		{ "docker://", ERROR_USAGE },
+		{ "docker://A", ERROR_USAGE },
+		{ "./nothing-here", ERROR_NOT_FOUND },
+		{ "/nothing/here", ERROR_NOT_FOUND },
 		{ "Not A Name", ERROR_USAGE },
 	};
 	cleanup_arena struct arena arena = { 0 };

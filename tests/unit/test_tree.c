@@ -195,8 +195,9 @@ static void test_hard_links_know_their_file_also_through_each_other(void **state
 
 static void test_malformed_whiteouts_are_dropped(void **state)
 {
-	static const char *const paths[] = { ".wh.", "d/.wh.", "d/.wh..", "d/.wh...", ".wh..wh.plnk",
-					     "nowhere/.wh.x", "d/f/.wh.x", "d/f/.wh..wh..opq" };
+	static const char *const paths[] = { ".wh.",      "d/.wh.",          "d/.wh..",
+					     "d/.wh...",  ".wh..wh.plnk",    "nowhere/.wh.x",
+					     "d/f/.wh.x", "d/f/.wh..wh..opq" };
 	cleanup_tree struct tree t = { 0 };
 	struct tree_node *f = file(&t, 0, "d/f");
 
@@ -316,8 +317,9 @@ static void test_the_root_is_an_entry_as_any_other(void **state)
 static void test_extended_attributes_are_kept(void **state)
 {
 	static const struct tar_xattr x = { "user.a", (const uint8_t *)"\0v", 2 };
-	struct tar_entry e = { .type = TAR_FILE, .path = "f", .link = "", .xattrs = &x,
-			       .xattr_count = 1 };
+	struct tar_entry e = {
+		.type = TAR_FILE, .path = "f", .link = "", .xattrs = &x, .xattr_count = 1
+	};
 	cleanup_tree struct tree t = { 0 };
 	struct tree_node *n = tree_add(&t, 0, &e);
 
@@ -328,7 +330,8 @@ static void test_extended_attributes_are_kept(void **state)
 	assert_ptr_not_equal(n->entry.xattrs, &x);
 }
 
-/* Each of these is quadratic for a tree that looks at what is already gone; then it takes minutes. */
+/* Each of these is quadratic for a tree that looks at what is already gone; then it takes minutes.
+ */
 static void test_hostile_orders_take_no_quadratic_time(void **state)
 {
 	enum { COUNT = 100000 };
