@@ -10,7 +10,7 @@
 #include "formats/elf.h"
 #include "formats/ldcache.h"
 
-enum { ELF_HEAD_BYTES = 64 * 1024, ELF_DYNAMIC_BYTES_MAX = 256 * 1024 * 1024, CONF_DEPTH_MAX = 8 };
+enum { ELF_HEAD_BYTES = 64 * 1024, ELF_DYNAMIC_BYTES_MAX = 48 * 1024 * 1024, CONF_DEPTH_MAX = 8 };
 
 /* A library under the name the cache will have it. */
 struct library {
@@ -123,6 +123,38 @@ static bool is_library_name(const char *name)
 	       strstr(name, ".so") != NULL;
 }
 
+/* The first `want` bytes of a file's content, appended to what is there. */
+static int read_more(struct stream *s, uint64_t want, struct strbuf *bytes, struct error *err)
+{
+	size_t more = (size_t)(want - bytes->len);
+	cleanup_free uint8_t *buf = xmalloc(more);
+
+	if (stream_read_exact(s, buf, more, err) < 0)
+		return -1;
+	strbuf_add(bytes, buf, more);
+	return 0;
+}
+
+/*
+ * The file's head up to what tells its soname. A library of hundreds of megabytes may have that at
+ * its end; then the head alone is read, and the file's name must do: large ones are NVIDIA's, whose
+ * wheels name each file by its soname.
+ */
+static int read_head(const struct rootfs_node *n, struct strbuf *bytes, struct error *err)
+{
+	uint64_t want = MIN(n->tar.size, (uint64_t)ELF_HEAD_BYTES), end;
+	cleanup_stream struct stream *s = content_open(&rootfs_entry(n)->content, n->tar.size, err);
+
+	if (!s || read_more(s, want, bytes, err) < 0)
+		return -1;
+	if (!elf_is(strbuf_slice(bytes)))
+		return 0;
+	end = elf_dynamic_end(strbuf_slice(bytes));
+	if (end <= want || end > n->tar.size || end > ELF_DYNAMIC_BYTES_MAX)
+		return 0;
+	return read_more(s, end, bytes, err);
+}
+
 /*
  * The soname of a shared object for our machine in *out (the file's own name when it has none);
  * 0 when it is none of those, -1 when it could not be read.
@@ -130,33 +162,16 @@ static bool is_library_name(const char *name)
 static int read_soname(struct loader *l, struct rootfs_node *n, const char *name,
 		       const char **out, struct error *err)
 {
-	const struct component_entry *e = rootfs_entry(n);
 	cleanup_strbuf struct strbuf bytes = { 0 };
-	cleanup_stream struct stream *s = NULL;
 	cleanup_elf struct elf elf = { 0 };
 	struct error ignored = { 0 };
-	uint64_t want = MIN(n->tar.size, (uint64_t)ELF_HEAD_BYTES), end;
 
 	if (n->tar.size < 64)
 		return 0;
-	s = content_open(&e->content, n->tar.size, err);
-	if (!s)
+	if (read_head(n, &bytes, err) < 0)
 		return -1;
-	for (unsigned pass = 0; pass < 2; pass++) {
-		size_t more = (size_t)(want - bytes.len);
-		cleanup_free uint8_t *buf = xmalloc(more);
-
-		if (stream_read_exact(s, buf, more, err) < 0)
-			return -1;
-		strbuf_add(&bytes, buf, more);
-		if (!elf_is(strbuf_slice(&bytes)))
-			return 0;
-		end = elf_dynamic_end(strbuf_slice(&bytes));
-		if (end <= want || end > n->tar.size || end > ELF_DYNAMIC_BYTES_MAX)
-			break;
-		want = end;
-	}
-	if (elf_read(strbuf_slice(&bytes), &elf, &ignored) < 0 || elf.type != ELF_TYPE_DYN ||
+	if (!elf_is(strbuf_slice(&bytes)) ||
+	    elf_read(strbuf_slice(&bytes), &elf, &ignored) < 0 || elf.type != ELF_TYPE_DYN ||
 	    elf.machine != l->machine || !elf.is64 || elf.big_endian)
 		return 0;
 	*out = elf.soname.data ? arena_slice(&l->arena, elf.soname) :

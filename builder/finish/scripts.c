@@ -3,10 +3,12 @@
  * became of it. Commands are matched with the actions of this folder; nothing is guessed: an
  * unknown command, or one whose words are only known at run time, was not done.
  */
+#include <fnmatch.h>
+
 #include "builder/finish/finish.h"
 #include "builder/finish/script_words.h"
 
-/* Scripts that the actions reproduce as a whole. */
+/* Scripts that the actions reproduce as a whole; package names may have wild cards. */
 static const struct {
 	const char *package, *script, *what;
 } reproduced[] = {
@@ -31,6 +33,11 @@ static const struct {
 	{ "openssh-client", "postinst", "group _ssh" },
 	{ "passwd", "postinst", "shadow and gshadow" },
 	{ "tzdata", "postinst", "localtime and timezone" },
+	{ "python3", "postinst", "debian_config; byte-code is not made" },
+	{ "python3", "preinst", "nothing at a first installation" },
+	{ "python3.*", "postinst", "folders; byte-code is not made" },
+	{ "python3.*-minimal", "preinst", "folders" },
+	{ "readline-common", "postinst", "inputrc" },
 	{ "usrmerge", "postinst", "the root is merged" },
 	{ "usr-is-merged", "preinst", "the root is merged" },
 };
@@ -137,7 +144,7 @@ static void judge_alternative(struct report *r, const struct script_command *c, 
 {
 	const char *link = after(c, "--install");
 
-	if (after(c, "--remove") || after(c, "--remove-all"))
+	if (after(c, "--remove") || after(c, "--remove-all") || after(c, "--auto"))
 		return;
 	if (link && !c->dynamic && rootfs_lookup(r->f->rootfs, link + (*link == '/')))
 		add(r, SCRIPT_DONE, c->line, text);
@@ -150,6 +157,35 @@ static void judge_alternative(struct report *r, const struct script_command *c, 
 static bool is_there(struct report *r, const char *path)
 {
 	return *path == '/' && rootfs_resolve(r->f->rootfs, path) != NULL;
+}
+
+/* Byte-code is never made: it would hold times, and programs run without. */
+static bool compiles_python(const struct script_command *c)
+{
+	bool python = str_starts(c->words[0], "/usr/bin/python3") || str_equal(c->words[0], "python3");
+
+	for (size_t i = 1; python && i < c->count; i++) {
+		if (str_ends(c->words[i], "/py_compile.py"))
+			return true;
+	}
+	return false;
+}
+
+/* "755" and "root:root" of something that is there and has them. */
+static bool has_attributes(struct report *r, const struct script_command *c)
+{
+	const struct rootfs_node *n;
+
+	if (c->count != 3 || c->dynamic || c->words[2][0] != '/')
+		return false;
+	n = rootfs_resolve(r->f->rootfs, c->words[2]);
+	if (!n)
+		return false;
+	if (str_equal(c->words[0], "chmod"))
+		return c->words[1][0] >= '0' && c->words[1][0] <= '7' &&
+		       strtoul(c->words[1], NULL, 8) == n->tar.mode;
+	return str_equal(c->words[0], "chown") && str_equal(c->words[1], "root:root") &&
+	       n->tar.uid == 0 && n->tar.gid == 0;
 }
 
 /* mkdir, ln, install -d, rm: done when the end of it is what the image has. */
@@ -187,9 +223,9 @@ static void judge(struct report *r, const struct script_command *c)
 		return;
 	if (str_ends(word, "update-alternatives"))
 		judge_alternative(r, c, text);
-	else if (listed(done, ARRAY_LEN(done), word) || has_come_true(r, c))
+	else if (listed(done, ARRAY_LEN(done), word) || has_come_true(r, c) || has_attributes(r, c))
 		add(r, SCRIPT_DONE, c->line, text);
-	else if (listed(harmless, ARRAY_LEN(harmless), word))
+	else if (listed(harmless, ARRAY_LEN(harmless), word) || compiles_python(c))
 		add(r, SCRIPT_HARMLESS, c->line, text);
 	else if (!c->condition)
 		add(r, SCRIPT_NOT_DONE, c->line, text);
@@ -198,7 +234,7 @@ static void judge(struct report *r, const struct script_command *c)
 static const char *whole(const struct report *r)
 {
 	for (size_t i = 0; i < ARRAY_LEN(reproduced); i++) {
-		if (str_equal(reproduced[i].package, r->c->name) &&
+		if (fnmatch(reproduced[i].package, r->c->name, 0) == 0 &&
 		    str_equal(reproduced[i].script, r->script->name))
 			return reproduced[i].what;
 	}

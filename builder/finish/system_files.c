@@ -16,6 +16,7 @@ static const struct template templates[] = {
 	{ "usr/share/base-files/info.dir", "usr/share/info/dir" },
 	{ "usr/share/libc-bin/nsswitch.conf", "etc/nsswitch.conf" },
 	{ "usr/share/base-files/nsswitch.conf", "etc/nsswitch.conf" },
+	{ "usr/share/readline/inputrc", "etc/inputrc" },
 };
 
 /* base-files: directories that only its script makes. */
@@ -115,6 +116,30 @@ static int shells(struct finish *f, struct error *err)
 	return rc;
 }
 
+/* python3: its configuration; pythonX.Y-minimal: the folder for what is installed beside the distribution. */
+static void python(struct finish *f)
+{
+	if (rootfs_component(f->rootfs, COMPONENT_DEB, "python3"))
+		finish_text(f, "etc/python3/debian_config", 0644,
+			    slice_str("[DEFAULT]\n"
+				      "# how to byte-compile (comma separated: standard, optimize)\n"
+				      "byte-compile = standard\n"));
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		const struct component *c = f->rootfs->parts.items[i].component;
+		size_t len = strlen(c->name);
+		cleanup_free char *lib = NULL, *packages = NULL;
+
+		if (c->kind != COMPONENT_DEB || !str_starts(c->name, "python3.") ||
+		    !str_ends(c->name, "-minimal"))
+			continue;
+		lib = xasprintf("usr/local/lib/%.*s", (int)(len - strlen("-minimal")), c->name);
+		packages = xasprintf("%s/dist-packages", lib);
+		finish_dir(f, lib, 0755, 0, 0);
+		finish_dir(f, packages, 0755, 0, 0);
+		finish_dir(f, "var/lib/python", 0755, 0, 0);
+	}
+}
+
 static void time_zone(struct finish *f)
 {
 	if (!rootfs_resolve(f->rootfs, "usr/share/zoneinfo/Etc/UTC"))
@@ -167,6 +192,7 @@ int finish_system_files(struct finish *f, struct error *err)
 	if (os)
 		base_files(f);
 	pam(f);
+	python(f);
 	time_zone(f);
 	if (os)
 		finish_text(f, "etc/machine-id", 0444, slice_str(""));
