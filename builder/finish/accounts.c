@@ -23,7 +23,6 @@ static const struct known table[] = {
 	{ "dbus-system-bus-common", "messagebus", 100, 100, "/nonexistent", NOLOGIN },
 	{ "exim4-base", "Debian-exim", 112, 112, "/var/spool/exim4", NOLOGIN },
 	{ "munge", "munge", 103, 103, "/nonexistent", NOLOGIN },
-	{ "netbase", "netdev", -1, 124, NULL, NULL },
 	{ "nfs-common", "statd", 105, 65534, "/var/lib/nfs", NOLOGIN },
 	{ "openssh-client", "_ssh", -1, 101, NULL, NULL },
 	{ "openssh-server", "sshd", 102, 65534, "/run/sshd", NOLOGIN },

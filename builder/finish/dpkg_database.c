@@ -185,6 +185,14 @@ static int take_package(struct finish *f, const struct rootfs_part *part, struct
 	return add_status(status, part->component, &stanza, err);
 }
 
+/* What dash's script registers, so that another shell's package does not take /bin/sh. */
+static const char dash_diversions[] = "/usr/share/man/man1/sh.1.gz\n"
+				      "/usr/share/man/man1/sh.distrib.1.gz\n"
+				      "dash\n"
+				      "/bin/sh\n"
+				      "/bin/sh.distrib\n"
+				      "dash\n";
+
 int finish_dpkg(struct finish *f, struct error *err)
 {
 	VEC(const struct rootfs_part *) parts = { 0 };
@@ -204,7 +212,10 @@ int finish_dpkg(struct finish *f, struct error *err)
 		finish_text(f, "var/lib/dpkg/status", 0644, strbuf_slice(&status));
 		finish_text(f, "var/lib/dpkg/arch", 0644, slice_str(arch));
 		finish_text(f, "var/lib/dpkg/available", 0644, slice_str(""));
-		finish_text(f, "var/lib/dpkg/diversions", 0644, slice_str(""));
+		finish_text(f, "var/lib/dpkg/diversions", 0644,
+			    slice_str(rootfs_component(f->rootfs, COMPONENT_DEB, "dash") ?
+					      dash_diversions :
+					      ""));
 		finish_text(f, "var/lib/dpkg/statoverride", 0644, slice_str(""));
 		finish_text(f, "var/lib/dpkg/info/format", 0644, slice_str("1\n"));
 		finish_dir(f, "var/lib/dpkg/updates", 0755, 0, 0);

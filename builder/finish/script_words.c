@@ -11,6 +11,7 @@ struct token {
 	enum token_kind kind;
 	const char *text; /* of a word */
 	bool dynamic, quoted;
+	char joint; /* of a separator: '&' for "&&", '|' for "||" */
 	size_t line;
 };
 
@@ -20,7 +21,7 @@ struct block {
 	enum block_kind kind;
 	bool outer;     /* what is around it is active */
 	bool active;    /* what is in it is */
-	bool upgrade;   /* the condition holds on an upgrade only */
+	bool upgrade;   /* the condition so far holds on an upgrade only */
 	bool arguments; /* case "$1" */
 	bool pattern;   /* between ";;" and ")" */
 };
@@ -248,7 +249,8 @@ static bool read_token(struct lexer *l, struct token *t)
 		l->at += 2;
 		t->kind = TOKEN_CASE_END;
 	} else if (c == ';' || c == '&' || c == '|') {
-		l->at += peek(l, 1) == c ? 2 : 1;
+		t->joint = peek(l, 1) == c ? (char)c : 0;
+		l->at += t->joint ? 2 : 1;
 		t->kind = TOKEN_SEPARATOR;
 	} else if (c == '(' || c == ')') {
 		l->at++;
@@ -300,29 +302,48 @@ static void pop_block(struct lexer *l, enum block_kind kind)
 	}
 }
 
-/* A condition that only holds when an older version was there. */
-static bool tests_upgrade(const struct script_command *c)
+/* "$1" OP VALUE, "$2" OP VALUE, -n "$2" …: what a test says at a first installation. */
+static bool holds_at_installation(const struct script_command *c)
 {
-	bool second = false, upgrade = false, compares = false, nonempty = false;
-
 	for (size_t i = 0; i < c->count; i++) {
 		const char *w = c->words[i];
+		bool first = str_equal(w, "$1") || str_equal(w, "${1}");
+		bool second = str_equal(w, "$2") || str_equal(w, "${2}") || str_starts(w, "${2:");
+		const char *op = i + 2 < c->count ? c->words[i + 1] : "";
+		const char *value = i + 2 < c->count ? c->words[i + 2] : "";
+		bool equal = str_equal(op, "=") || str_equal(op, "=="), unequal = str_equal(op, "!=");
 
-		second |= str_equal(w, "$2") || str_equal(w, "${2}") || str_starts(w, "${2:");
-		upgrade |= str_equal(w, "upgrade") || str_equal(w, "triggered") ||
-			   str_starts(w, "abort-") || str_equal(w, "remove") ||
-			   str_equal(w, "purge");
-		compares |= str_equal(w, "--compare-versions");
-		nonempty |= str_equal(w, "-n") || str_equal(w, "!=");
+		if (first && (equal || unequal))
+			return (str_equal(value, "configure") || str_equal(value, "install")) == equal;
+		if (second && (equal || unequal))
+			return !*value == equal;
+		if (second && i > 0 && str_equal(c->words[i - 1], "-n"))
+			return false;
+		if (second && i > 0 && str_equal(c->words[i - 1], "--compare-versions"))
+			return false;
 	}
-	return upgrade || (second && (compares || nonempty));
+	return true;
 }
 
 struct pending {
 	struct token tokens[512];
 	size_t count;
-	bool condition;
+	bool condition, first; /* the first command of a condition */
+	char joint;            /* what stood before this command: '&' "&&", '|' "||", else 0 */
 };
+
+/* Takes another command of an if's condition into account. */
+static void take_condition(struct block *b, const struct pending *p, const struct script_command *c)
+{
+	bool holds = holds_at_installation(c);
+
+	if (p->first)
+		b->upgrade = !holds;
+	else if (p->joint == '|')
+		b->upgrade = b->upgrade && !holds;
+	else
+		b->upgrade = b->upgrade || !holds;
+}
 
 static void note_variable(struct lexer *l, const struct token *t)
 {
@@ -359,8 +380,9 @@ static void finish_command(struct lexer *l, struct pending *p)
 			c.words[i] = p->tokens[first + i].text;
 			c.dynamic |= p->tokens[first + i].dynamic;
 		}
-		if (c.condition && top(l) && top(l)->kind == BLOCK_IF && tests_upgrade(&c))
-			top(l)->upgrade = true;
+		if (c.condition && top(l) && top(l)->kind == BLOCK_IF)
+			take_condition(top(l), p, &c);
+		p->first = false;
 		vec_push(l->out, c);
 	}
 	p->count = 0;
@@ -399,11 +421,11 @@ static bool take_keyword(struct lexer *l, struct pending *p, const struct token 
 		return false;
 	if (str_equal(t->text, "if")) {
 		push_block(l, BLOCK_IF);
-		p->condition = true;
+		p->condition = p->first = true;
 	} else if (str_equal(t->text, "elif") && top(l)) {
 		top(l)->active = top(l)->outer;
 		top(l)->upgrade = false;
-		p->condition = true;
+		p->condition = p->first = true;
 	} else if (str_equal(t->text, "then") && top(l)) {
 		top(l)->active = top(l)->outer && !top(l)->upgrade;
 		p->condition = false;
@@ -479,6 +501,7 @@ static void take_token(struct lexer *l, struct pending *p, const struct token *t
 	case TOKEN_SEPARATOR:
 	case TOKEN_END:
 		finish_command(l, p);
+		p->joint = t->joint;
 		break;
 	}
 }

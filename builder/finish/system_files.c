@@ -116,6 +116,28 @@ static int shells(struct finish *f, struct error *err)
 	return rc;
 }
 
+/* Modes and groups that scripts set on programs of their packages. */
+static void modes(struct finish *f)
+{
+	static const struct {
+		const char *path;
+		uint32_t mode;
+		uint64_t gid;
+	} table[] = {
+		{ "usr/bin/ssh-agent", 02755, 101 }, /* _ssh */
+		{ "usr/bin/crontab", 02755, 123 },   /* crontab */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		struct rootfs_node *n = rootfs_lookup(f->rootfs, table[i].path);
+
+		if (n && n->owner && n->owner->kind == COMPONENT_DEB && n->tar.type == TAR_FILE) {
+			n->tar.mode = table[i].mode;
+			n->tar.gid = table[i].gid;
+		}
+	}
+}
+
 /* python3: its configuration; pythonX.Y-minimal: the folder for what is installed beside the distribution. */
 static void python(struct finish *f)
 {
@@ -192,10 +214,15 @@ int finish_system_files(struct finish *f, struct error *err)
 	if (os)
 		base_files(f);
 	pam(f);
+	modes(f);
 	python(f);
 	time_zone(f);
 	if (os)
 		finish_text(f, "etc/machine-id", 0444, slice_str(""));
+	if (rootfs_component(f->rootfs, COMPONENT_DEB, "netbase"))
+		finish_text(f, "etc/networks", 0644,
+			    slice_str("default\t\t0.0.0.0\nloopback\t127.0.0.0\n"
+				      "link-local\t169.254.0.0\n\n"));
 	/* glibc asks DNS before files when nothing says otherwise */
 	if (rootfs_component(f->rootfs, COMPONENT_DEB, "libc6"))
 		finish_text(f, "etc/nsswitch.conf", 0644,
