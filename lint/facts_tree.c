@@ -1,7 +1,10 @@
 /*
- * The pass over the layers. Each layer is read by a job of its own into a list of entries; the
- * lists are merged in order. A layer that was merged gives its memory back.
+ * The pass over the layers. Each layer is read by a job of its own into batches of entries; they
+ * are merged in the order of the layers while they come. A layer that is far ahead waits, so that
+ * memory does not depend on the number of files in layers that are not merged yet.
  */
+#include <pthread.h>
+
 #include "lint/facts_parts.h"
 
 #include "base/fs.h"
@@ -9,34 +12,89 @@
 #include "formats/tar_read.h"
 #include "lint/readahead.h"
 
-enum { LAYERS_AT_ONCE_MAX = 4 };
+enum { LAYERS_AT_ONCE_MAX = 4, BATCH_ENTRIES = 512, BATCHES_AHEAD_MAX = 32 };
 
 struct layer_entry {
 	struct tar_entry entry;
 	struct file_facts *facts;
 };
 
+struct batch {
+	struct batch *next;
+	struct arena names; /* strings of the entries */
+	size_t len;
+	struct layer_entry entries[BATCH_ENTRIES];
+};
+
 struct layer_job {
 	struct pool_job job;
 	struct image *image;
 	size_t index;
-	struct arena names;   /* freed when merged */
-	struct arena content; /* kept */
-	VEC(struct layer_entry) entries;
-	int status;
+	struct arena content; /* kept; the worker's until it ended */
+	struct batch *filling; /* the worker's */
+	pthread_mutex_t lock;  /* of the queue */
+	pthread_cond_t changed;
+	struct batch *first, **end;
+	size_t queued;
+	bool ended;
+	int status; /* the rest is set when the job has ended */
 	struct error err;
 	bool damaged; /* the blob, or what it unpacks to, is not what it should be */
 	struct layer_problem problem;
 };
 
+/* Hand over what was filled; waits while too much is ahead. */
+static void flush_batch(struct layer_job *job, bool last)
+{
+	pthread_mutex_lock(&job->lock);
+	while (!last && job->queued >= BATCHES_AHEAD_MAX)
+		pthread_cond_wait(&job->changed, &job->lock);
+	if (job->filling) {
+		*job->end = job->filling;
+		job->end = &job->filling->next;
+		job->queued++;
+		job->filling = NULL;
+	}
+	job->ended |= last;
+	pthread_cond_broadcast(&job->changed);
+	pthread_mutex_unlock(&job->lock);
+}
+
+/* The next batch of a layer, waiting for it; NULL when the layer has ended. The caller's. */
+static struct batch *take_batch(struct layer_job *job)
+{
+	struct batch *b;
+
+	pthread_mutex_lock(&job->lock);
+	while (!job->first && !job->ended)
+		pthread_cond_wait(&job->changed, &job->lock);
+	b = job->first;
+	if (b) {
+		job->first = b->next;
+		if (!job->first)
+			job->end = &job->first;
+		job->queued--;
+	}
+	pthread_cond_broadcast(&job->changed);
+	pthread_mutex_unlock(&job->lock);
+	return b;
+}
+
 static int read_entry(struct layer_job *job, struct tar_reader *reader,
 		      const struct tar_entry *entry, struct strbuf *buffer, struct error *err)
 {
-	struct layer_entry *out = vec_add(&job->entries);
+	struct layer_entry *out;
+	struct arena *names;
 
+	if (job->filling && job->filling->len == BATCH_ENTRIES)
+		flush_batch(job, false);
+	if (!job->filling)
+		job->filling = xcalloc(1, sizeof(*job->filling));
+	names = &job->filling->names;
+	out = &job->filling->entries[job->filling->len++];
 	out->entry = *entry;
-	out->entry.path = arena_strdup(&job->names, entry->path);
-	out->entry.link = arena_strdup(&job->names, entry->link);
+	out->entry.path = arena_strdup(names, entry->path);
+	out->entry.link = *entry->link ? arena_strdup(names, entry->link) : "";
 	out->entry.xattrs = NULL;
 	out->entry.xattr_count = 0;
 	if (entry->type != TAR_FILE)
@@ -144,12 +202,7 @@ static void run_layer(struct pool_job *pool_job)
 	job->status = read_layer(job, &job->err);
 	if (job->status < 0 && job->err.code != ERROR_LIMIT)
 		explain_damage(job, &job->content);
-}
-
-static void release_job(struct layer_job *job)
-{
-	vec_release(&job->entries);
-	arena_release(&job->names);
+	flush_batch(job, true);
 }
 
 /* Keep the content facts of a layer alive with all the others. */
@@ -162,20 +215,42 @@ static void adopt(struct facts *facts, struct arena *from)
 	vec_push(&facts->arenas, kept);
 }
 
+/* Waits for the layer to end. */
 static void merge_layer(struct facts *facts, struct layer_job *job)
 {
-	for (size_t i = 0; i < job->entries.len; i++)
-		facts_add(facts, job->index, &job->entries.items[i].entry,
-			  job->entries.items[i].facts);
+	struct batch *b;
+
+	while ((b = take_batch(job))) {
+		for (size_t i = 0; i < b->len; i++)
+			facts_add(facts, job->index, &b->entries[i].entry, b->entries[i].facts);
+		arena_release(&b->names);
+		free(b);
+	}
+}
+
+static void note_damage(struct facts *facts, struct layer_job *job)
+{
 	if (job->damaged) {
 		vec_push(&facts->problems, job->problem);
-		if (job->problem.unreadable) {
-			facts->unreadable = true;
+		facts->unreadable |= job->problem.unreadable;
+		if (job->problem.unreadable)
 			facts->unreadable_text = job->problem.text;
-		}
+	} else if (job->status < 0) {
+		error_wrap(&job->err, "layer %zu", job->index);
+		facts->unreadable = true;
+		facts->unreadable_text = arena_strdup(&facts->arena, job->err.text);
 	}
-	adopt(facts, &job->content);
-	release_job(job);
+}
+
+static void start_job(struct layer_job *job, struct image *image, size_t index, struct pool *pool)
+{
+	job->job.run = run_layer;
+	job->image = image;
+	job->index = index;
+	job->end = &job->first;
+	pthread_mutex_init(&job->lock, NULL);
+	pthread_cond_init(&job->changed, NULL);
+	pool_submit(pool, &job->job);
 }
 
 void tree_facts_read(struct facts *facts, struct image *image)
@@ -184,20 +259,15 @@ void tree_facts_read(struct facts *facts, struct image *image)
 	cleanup_free struct layer_job *jobs = xcalloc(count + 1, sizeof(*jobs));
 	struct pool *pool = pool_new(MIN(pool_processors(), (unsigned)LAYERS_AT_ONCE_MAX));
 
+	for (size_t i = 0; i < count; i++)
+		start_job(&jobs[i], image, i, pool);
 	for (size_t i = 0; i < count; i++) {
-		jobs[i].job.run = run_layer;
-		jobs[i].image = image;
-		jobs[i].index = i;
-		pool_submit(pool, &jobs[i].job);
-	}
-	for (size_t i = 0; i < count; i++) {
-		pool_wait(pool, &jobs[i].job);
-		if (jobs[i].status < 0 && !jobs[i].damaged) {
-			error_wrap(&jobs[i].err, "layer %zu", i);
-			facts->unreadable = true;
-			facts->unreadable_text = arena_strdup(&facts->arena, jobs[i].err.text);
-		}
 		merge_layer(facts, &jobs[i]);
+		pool_wait(pool, &jobs[i].job);
+		note_damage(facts, &jobs[i]);
+		adopt(facts, &jobs[i].content);
+		pthread_mutex_destroy(&jobs[i].lock);
+		pthread_cond_destroy(&jobs[i].changed);
 	}
 	pool_free(pool);
 }
