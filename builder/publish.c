@@ -45,18 +45,40 @@ static int put_blob(struct publication *p, struct layout *layout, const struct p
 	return layout_link(layout, dirfd, name, &b->digest, b->size, err);
 }
 
-/* All blobs, then the tag. */
+/*
+ * All blobs, then the tag. What was put is taken back when that fails, so that a full disk is not
+ * left fuller.
+ */
+static int fill_layout(struct publication *p, struct layout *layout, const char *tag,
+		       struct error *err)
+{
+	cleanup_free bool *added = xcalloc(p->blobs.len + 1, sizeof(*added));
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < p->blobs.len; i++) {
+		added[i] = !layout_has(layout, &p->blobs.items[i].digest, p->blobs.items[i].size);
+		rc = put_blob(p, layout, &p->blobs.items[i], err);
+	}
+	if (rc == 0)
+		rc = layout_tag(layout, tag, &p->index, err);
+	for (size_t i = 0; rc < 0 && i < p->blobs.len; i++) {
+		if (added[i])
+			layout_discard(layout, &p->blobs.items[i].digest);
+	}
+	return rc;
+}
+
 static int write_layout(struct publication *p, const char *dir, const char *tag, struct error *err)
 {
-	cleanup_layout struct layout *layout = layout_create(dir, err);
+	bool fresh = !fs_exists(AT_FDCWD, dir);
+	struct layout *layout = layout_create(dir, err);
+	int rc = layout ? fill_layout(p, layout, tag, err) : -1;
+	struct error ignored = { 0 };
 
-	if (!layout)
-		return -1;
-	for (size_t i = 0; i < p->blobs.len; i++) {
-		if (put_blob(p, layout, &p->blobs.items[i], err) < 0)
-			return -1;
-	}
-	return layout_tag(layout, tag, &p->index, err);
+	layout_close(layout);
+	if (rc < 0 && fresh)
+		ignore_result(fs_remove_tree(AT_FDCWD, dir, &ignored));
+	return rc;
 }
 
 static int write_archive_file(const char *dir, const char *tag, const char *file,
@@ -112,7 +134,7 @@ static int split(const char *rest, struct arena *arena, const char *fallback, co
 static void explain_full_disk(struct error *err)
 {
 	if (err->code == ERROR_SYSTEM && (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT))
-		error_wrap(err, "no space is left (free some, or run `gpuimg store gc`)");
+		error_wrap(err, "free some space there and build again");
 }
 
 int publication_write(struct publication *p, const char *destination, struct error *err)

@@ -586,3 +586,11 @@ int layout_resolve(struct layout *l, const char *tag, struct arena *arena, struc
 	out->annotations = NULL;
 	return 0;
 }
+
+void layout_discard(struct layout *l, const struct digest *digest)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	if (l->blobs[digest->algorithm] >= 0)
+		unlinkat(l->blobs[digest->algorithm], digest_hex(digest, hex), 0);
+}

@@ -201,6 +201,19 @@ static int set_addresses(const struct apt_source *source, struct apt_repository 
 	return 0;
 }
 
+/* Before anything is asked of the network: a keyring that is missing is the user's to bring. */
+static int check_keyrings(const struct apt_source *source, const struct apt_keys *keys,
+			  const struct apt_repository *r, struct error *err)
+{
+	for (size_t i = 0; !source->trusted && i < keys->keyring_count; i++) {
+		if (access(keys->keyrings[i], R_OK) < 0)
+			return error_set_errno(err, errno,
+					       "%s: keyring %s, which its signature is checked with",
+					       r->display, keys->keyrings[i]);
+	}
+	return 0;
+}
+
 int apt_repository_open(const struct apt_access *access, const struct apt_source *source,
 			const char *authorization, const struct apt_keys *keys,
 			struct apt_repository *out, struct error *err)
@@ -208,7 +221,7 @@ int apt_repository_open(const struct apt_access *access, const struct apt_source
 	cleanup_strbuf struct strbuf text = { 0 }, signature = { 0 };
 
 	out->authorization = authorization ? xstrdup(authorization) : NULL;
-	if (set_addresses(source, out, err) < 0 ||
+	if (set_addresses(source, out, err) < 0 || check_keyrings(source, keys, out, err) < 0 ||
 	    fetch_release(access, out, &text, &signature, err) < 0)
 		return -1;
 	return check_release(access, source, keys, &text, &signature, out, err);

@@ -94,7 +94,7 @@ int dir_append(struct component *c, const char *from, const char *to, const char
 		a.mode = (uint32_t)strtoul(mode, NULL, 8) & 07777;
 	if (lstat(from, &st) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
-			return error_set(err, ERROR_NOT_FOUND, "%s: no such file or folder", from);
+			return error_set(err, ERROR_USAGE, "%s: no such file or folder", from);
 		return error_set_errno(err, errno, "look at %s", from);
 	}
 	if (add_node(&a, from, to, &st, err) < 0)
