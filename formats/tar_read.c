@@ -438,8 +438,9 @@ static ssize_t content_read(struct stream *base, void *buf, size_t len, struct e
 		s->zeros -= n;
 	} else {
 		n = MIN(len, s->chunk.len);
-		if (n)
-			memcpy(buf, s->chunk.data, n);
+		if (!n)
+			return 0;
+		memcpy(buf, s->chunk.data, n);
 		s->chunk.data += n;
 		s->chunk.len -= n;
 	}

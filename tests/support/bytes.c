@@ -23,8 +23,9 @@ static ssize_t fake_read(struct stream *base, void *buf, size_t len, struct erro
 	}
 	if (!n && s->cut)
 		return error_set(err, ERROR_NETWORK, "line cut");
-	if (n)
-		memcpy(buf, s->left.data, n);
+	if (!n)
+		return 0;
+	memcpy(buf, s->left.data, n);
 	s->left.data += n;
 	s->left.len -= n;
 	return (ssize_t)n;
