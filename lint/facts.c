@@ -180,6 +180,7 @@ int facts_derive(struct facts *facts, struct error *err)
 	facts->driver_container = is_driver_container(facts);
 	read_cache(facts);
 	config_facts_derive(facts);
+	config_secrets_derive(facts);
 	package_facts_derive(facts);
 	gpu_facts_derive(facts);
 	facts->loader = loader_new(facts);
@@ -226,6 +227,7 @@ void facts_release(struct facts *facts)
 	driver_libraries_release(&facts->driver);
 	vec_release(&facts->packages);
 	vec_release(&facts->problems);
+	vec_release(&facts->config_secrets);
 	tree_release(&facts->tree);
 	for (size_t i = 0; i < facts->arenas.len; i++)
 		arena_release(facts->arenas.items[i]);

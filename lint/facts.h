@@ -38,6 +38,16 @@ struct secret_facts {
 	struct secret_facts *next;
 };
 
+/* A secret in the configuration. */
+struct config_secret {
+	const char *where;  /* "Env", "Labels", "Entrypoint", "Cmd", "history" */
+	const char *key;    /* of a variable or label; for history the number of the entry */
+	const char *kind;   /* as of a file; or "value of a variable named like a secret" */
+	const char *masked;
+	int layer;          /* that the history entry made, or -1 */
+	bool by_name;       /* only its name says that it is one */
+};
+
 /* What is known of the content of one regular file; tree_node.facts. */
 struct file_facts {
 	const struct elf_facts *elf; /* NULL: not an ELF file */
@@ -104,6 +114,7 @@ struct facts {
 	bool conf_includes_dropins;        /* a pattern matches /etc/ld.so.conf.d/00-x.conf */
 	struct { struct package *items; size_t len, cap; } packages;
 	struct { struct layer_problem *items; size_t len, cap; } problems;
+	struct { struct config_secret *items; size_t len, cap; } config_secrets;
 
 	struct loader *loader; /* lint/loader.h */
 	struct driver_libraries driver; /* what the host provides at start */

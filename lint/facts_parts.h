@@ -24,6 +24,8 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content,
 /* facts_secrets.c: secrets in the bytes of a file. `first_line` is the number of its first line. */
 void secrets_find(const char *path, struct slice bytes, bool binary, struct arena *arena,
 		  struct secret_facts **list);
+/* True for what stands in documentation in place of a secret. */
+bool secret_is_placeholder(struct slice value);
 
 /*
  * facts_tree.c: all layers of an image, or an unpacked root. A layer that cannot be read to its
@@ -34,6 +36,8 @@ int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err) M
 
 /* facts_config.c: search paths of the loader and the shell. */
 void config_facts_derive(struct facts *facts);
+/* facts_config_secrets.c: secrets in Env, Labels, Cmd and history. */
+void config_secrets_derive(struct facts *facts);
 /* facts_packages.c: dpkg and Python records. */
 void package_facts_derive(struct facts *facts);
 /* facts_gpu.c: whether this is a GPU image, and why. */

@@ -61,7 +61,7 @@ static bool holds(struct slice s, const char *text)
 }
 
 /* Random text of 34 and more characters has many different ones and no plain words. */
-static bool is_placeholder(struct slice value)
+bool secret_is_placeholder(struct slice value)
 {
 	static const char *const words[] = { "xxxx", "your", "example", "0123456789", "1234567890",
 					     "abcdefgh", "placeholder", "redacted", "dummy" };
@@ -123,7 +123,7 @@ static bool prefixed(struct scan *scan, size_t at, const char *prefix, bool (*be
 	if (!text_is_at(scan, at, prefix) || !word_starts(scan, at))
 		return false;
 	len = run_of(scan->bytes, start, belongs);
-	if (len < min || len > max || is_placeholder(slice_of(scan->bytes.data + start, len)))
+	if (len < min || len > max || secret_is_placeholder(slice_of(scan->bytes.data + start, len)))
 		return false;
 	add_secret(scan, kind, at, start + len - at);
 	return true;
@@ -151,7 +151,7 @@ static void assigned(struct scan *scan, size_t at, const char *key, bool (*belon
 	if (!text_is_at(scan, at, key) || !word_starts(scan, at) || !skip_assignment(scan, &value))
 		return;
 	len = run_of(scan->bytes, value, belongs);
-	if (len < min || len > max || is_placeholder(slice_of(scan->bytes.data + value, len)))
+	if (len < min || len > max || secret_is_placeholder(slice_of(scan->bytes.data + value, len)))
 		return;
 	add_secret(scan, kind, value, len);
 }
@@ -166,7 +166,7 @@ static void wandb_netrc(struct scan *scan, size_t at)
 		if (text_is_at(scan, i, "password")) {
 			size_t value = i + 8 + 1, len = run_of(scan->bytes, value, is_hex);
 
-			if (len == 40 && !is_placeholder(slice_of(scan->bytes.data + value, len)))
+			if (len == 40 && !secret_is_placeholder(slice_of(scan->bytes.data + value, len)))
 				add_secret(scan, "Weights & Biases key", value, len);
 			return;
 		}

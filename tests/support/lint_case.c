@@ -20,6 +20,7 @@ struct maker {
 	size_t layer;
 	const char *env[WORDS_MAX], *label_keys[WORDS_MAX], *label_values[WORDS_MAX];
 	size_t env_count, label_count;
+	struct config_history history[WORDS_MAX];
 	struct strbuf scratch;
 	struct strbuf *why;
 	bool ok;
@@ -241,9 +242,12 @@ static void add_label(struct maker *m, const char *text)
 /* Words that describe the configuration or the target. False: not one of them. */
 static bool configure(struct maker *m, const char *word, struct slice rest, const struct words *w)
 {
-	const char *text = arena_slice(&m->arena, rest);
+	cleanup_strbuf struct strbuf plain = { 0 };
 	struct error err = { 0 };
+	const char *text;
 
+	unescape(rest, &plain);
+	text = arena_strdup(&m->arena, strbuf_text(&plain));
 	if (str_equal(word, "env"))
 		m->env[m->env_count++] = text;
 	else if (str_equal(word, "label"))
@@ -252,6 +256,8 @@ static bool configure(struct maker *m, const char *word, struct slice rest, cons
 		set_list(m, &m->config.entrypoint, w);
 	else if (str_equal(word, "cmd"))
 		set_list(m, &m->config.cmd, w);
+	else if (str_equal(word, "history"))
+		m->history[m->config.history_count++].created_by = text;
 	else if (str_equal(word, "user"))
 		m->config.user = text;
 	else if (str_equal(word, "workdir"))
@@ -273,6 +279,12 @@ static void build_line(struct maker *m, const char *word, struct slice rest)
 {
 	struct words w = split(m, rest);
 
+	if (str_equal(word, "cmd") || str_equal(word, "entrypoint")) {
+		cleanup_strbuf struct strbuf plain = { 0 };
+
+		unescape(rest, &plain);
+		w = split(m, strbuf_slice(&plain));
+	}
 	if (configure(m, word, rest, &w))
 		return;
 	if (str_equal(word, "layer"))
@@ -347,6 +359,7 @@ static void build(struct maker *m, struct slice body)
 		slice_cut(&left, ' ', &word);
 		build_line(m, arena_slice(&m->arena, word), left);
 	}
+	m->config.history = m->history;
 	m->config.env = (struct string_list){ m->env, m->env_count };
 	m->config.label_keys = (struct string_list){ m->label_keys, m->label_count };
 	m->config.label_values = (struct string_list){ m->label_values, m->label_count };
