@@ -146,13 +146,20 @@ check: ## everything that needs no GPU; installs what is missing when run as roo
 check-all: all
 	@tests/run-all
 
-docs: $O/tests/tools/rule_pages ## write the pages of the lint rules, docs/rules/
+docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs ## write the generated pages: docs/rules/, docs/manifest.md
 	@mkdir -p docs/rules
-	$Q$< docs/rules
+	$Q$O/tests/tools/rule_pages docs/rules
+	$Q$O/tests/tools/manifest_docs >docs/manifest.md
 
-$O/tests/tools/%: $O/tests/tools/%.o $O/libgpuimg.a
-	@$(if $V,,echo '  LINK $@')
-	$Q$(link) -o $@ $^ $(deps_l)
+check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs ## the generated pages are up to date
+	@rm -rf $O/docs && mkdir -p $O/docs/rules
+	$Q$O/tests/tools/rule_pages $O/docs/rules
+	$Q$O/tests/tools/manifest_docs >$O/docs/manifest.md
+	@diff -r $O/docs/rules docs/rules && diff $O/docs/manifest.md docs/manifest.md || \
+		{ echo 'run `make docs` and commit what it changes'; exit 1; }
+
+check-kernels: ## the committed PTX assembles (where a CUDA toolkit is)
+	@testkernels/kernels/check
 
 check-unit: $(unit_bin) $(if $(cli_obj),$O/gpuimg) ## unit tests
 	@tests/run-unit $(unit_bin)
@@ -206,5 +213,5 @@ install: all ## DESTDIR and PREFIX are honoured
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: all help docs check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: all help docs check-docs check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz bench demo install clean FORCE
