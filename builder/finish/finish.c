@@ -72,6 +72,10 @@ struct component *finish_filesystem(const struct platform *platform, bool merged
 		component_add_dir(c, target, 0755);
 		component_add_symlink(c, links[i], target);
 	}
+	if (merged) { /* base-files ships folders here and moves them in its script */
+		component_add_symlink(c, "var/run", "/run");
+		component_add_symlink(c, "var/lock", "/run/lock");
+	}
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
 		struct tar_entry tar;
 

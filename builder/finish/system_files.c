@@ -59,8 +59,6 @@ static void base_files(struct finish *f)
 	for (size_t i = 0; i < ARRAY_LEN(base_dirs); i++)
 		finish_dir(f, base_dirs[i].path, base_dirs[i].mode, 0, base_dirs[i].gid);
 	finish_link(f, "var/spool/mail", "../mail");
-	finish_link(f, "var/run", "/run");
-	finish_link(f, "var/lock", "/run/lock");
 	finish_link(f, "usr/local/man", "share/man");
 	for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
 		struct component_entry *e = finish_file(
@@ -203,6 +201,7 @@ static void pam(struct finish *f)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		finish_text(f, files[i].path, 0644, slice_str(files[i].text));
 	finish_text(f, "etc/environment", 0644, slice_str(""));
+	finish_text(f, "etc/security/opasswd", 0600, slice_str(""));
 }
 
 int finish_system_files(struct finish *f, struct error *err)

@@ -1,0 +1,284 @@
+#include "tests/support/test.h"
+
+#include "builder/plan.h"
+
+struct bench {
+	char *dir;
+	struct store *store;
+	struct rootfs rootfs;
+	struct plan plan;
+};
+
+static void bench_release(struct bench *b)
+{
+	plan_release(&b->plan);
+	rootfs_release(&b->rootfs);
+	store_close(b->store);
+	test_dir_free(b->dir);
+}
+
+static void add(struct bench *b, struct component *c)
+{
+	struct error err = { 0 };
+
+	assert_ok(rootfs_add(&b->rootfs, c, &err), err);
+}
+
+static struct component *part(enum component_kind kind, const char *name)
+{
+	struct component *c = component_new(kind, name, "1");
+
+	c->key = digest_of(slice_str(name));
+	return c;
+}
+
+static void hard_link(struct component *c, const char *path, const char *target)
+{
+	struct tar_entry tar = { .type = TAR_HARDLINK, .path = path, .link = target, .mode = 0755,
+				 .mtime = 1000 };
+
+	component_add(c, &tar);
+}
+
+/* A small system: links, a package with a hard link, a wheel, a file of the manifest. */
+static void fill(struct bench *b)
+{
+	struct component *os = part(COMPONENT_FINISH, PLAN_FILESYSTEM),
+			 *tools = part(COMPONENT_DEB, "tools"),
+			 *wheel = part(COMPONENT_WHEEL, "nvidia-small"),
+			 *files = part(COMPONENT_TREE, "files"),
+			 *metadata = part(COMPONENT_FINISH, PLAN_METADATA);
+
+	b->dir = test_dir();
+	b->store = store_open(b->dir, &(struct error){ 0 });
+	component_add_symlink(os, "bin", "usr/bin");
+	component_add_dir(os, "tmp", 01777);
+	component_add_text(tools, "bin/zip", 0755, slice_str("program"));
+	hard_link(tools, "bin/apple", "bin/zip");
+	component_add_text(tools, "usr/share/x.y", 0644, slice_str("1"));
+	component_add_text(tools, "usr/share/x/z", 0644, slice_str("2"));
+	component_add_text(wheel, "usr/local/lib/a.so", 0755, slice_str("elf"));
+	component_add_text(files, "opt/app/run", 0755, slice_str("#!/bin/sh\n"));
+	component_add_text(metadata, "etc/ld.so.cache", 0644, slice_str("cache"));
+	add(b, os);
+	add(b, tools);
+	add(b, wheel);
+	add(b, files);
+	add(b, metadata);
+}
+
+static void make(struct bench *b, enum stack_split split, uint64_t max)
+{
+	struct stack_layers how = { .split = split, .max_size = max };
+	struct error err = { 0 };
+
+	assert_ok(plan_make(&b->rootfs, &how, &b->plan, &err), err);
+}
+
+static const struct layer_entry *find(const struct plan_layer *l, const char *path, size_t *at)
+{
+	for (size_t i = 0; i < l->entries.len; i++) {
+		if (str_equal(l->entries.items[i].tar.path, path)) {
+			*at = i;
+			return &l->entries.items[i];
+		}
+	}
+	return NULL;
+}
+
+static void test_kinds_have_their_layers_the_changing_ones_last(void **state)
+{
+	static const char *const titles[] = { "cuda", "os", "application", "metadata" };
+	cleanup(bench_release) struct bench b = { 0 };
+
+	(void)state;
+	fill(&b);
+	make(&b, SPLIT_COMPONENT, GIB);
+	assert_int_equal(b.plan.layers.len, ARRAY_LEN(titles));
+	for (size_t i = 0; i < ARRAY_LEN(titles); i++)
+		assert_string_equal(b.plan.layers.items[i].title, titles[i]);
+}
+
+static void test_folders_go_first_and_links_follow_their_file(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+	const struct plan_layer *os;
+	const struct layer_entry *link;
+	size_t file_at, link_at, dir_at, x_y, x_z;
+
+	(void)state;
+	fill(&b);
+	make(&b, SPLIT_COMPONENT, GIB);
+	os = &b.plan.layers.items[1];
+	assert_non_null(find(os, "usr/bin", &dir_at));
+	assert_non_null(find(os, "usr/bin/zip", &file_at));
+	link = find(os, "usr/bin/apple", &link_at);
+	assert_non_null(link);
+	assert_string_equal(link->tar.link, "usr/bin/zip");
+	assert_int_equal(link_at, file_at + 1);
+	assert_true(dir_at < file_at);
+	assert_non_null(find(os, "usr/share/x.y", &x_y));
+	assert_non_null(find(os, "usr/share/x/z", &x_z));
+	assert_true(x_z < x_y);
+}
+
+static void test_a_hard_link_without_its_file_becomes_a_copy(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+	struct component *files = part(COMPONENT_TREE, "files");
+	const struct layer_entry *e;
+	size_t at;
+
+	(void)state;
+	fill(&b);
+	component_add_text(files, "usr/bin/zip", 0755, slice_str("mine"));
+	add(&b, files);
+	make(&b, SPLIT_COMPONENT, GIB);
+	e = find(&b.plan.layers.items[1], "usr/bin/apple", &at);
+	assert_non_null(e);
+	assert_int_equal(e->tar.type, TAR_FILE);
+	assert_int_equal(e->tar.size, strlen("program"));
+	assert_null(find(&b.plan.layers.items[1], "usr/bin/zip", &at));
+}
+
+static void test_a_layer_over_the_limit_is_cut_between_files(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+
+	(void)state;
+	fill(&b);
+	make(&b, SPLIT_SINGLE, 8);
+	assert_true(b.plan.layers.len > 2);
+	for (size_t i = 0; i < b.plan.layers.len; i++)
+		assert_true(b.plan.layers.items[i].bytes <= 10);
+}
+
+static void test_single_makes_one_layer(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+
+	(void)state;
+	fill(&b);
+	make(&b, SPLIT_SINGLE, GIB);
+	assert_int_equal(b.plan.layers.len, 1);
+}
+
+static void test_folders_that_differ_are_set_right_by_the_last_layer(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+	struct component *owner = part(COMPONENT_DEB, "owner"), *wheel = part(COMPONENT_WHEEL, "z");
+	const struct layer_entry *e;
+	size_t at;
+
+	(void)state;
+	fill(&b);
+	component_add_dir(owner, "opt/private", 0700);
+	component_add_text(wheel, "opt/private/x", 0600, slice_str("x"));
+	add(&b, owner);
+	add(&b, wheel);
+	make(&b, SPLIT_COMPONENT, GIB);
+	/* the wheel's layer is below the package's here; whoever is last must leave 0700 */
+	for (size_t i = b.plan.layers.len; i-- > 0;) {
+		e = find(&b.plan.layers.items[i], "opt/private", &at);
+		if (e) {
+			assert_int_equal(e->tar.mode, 0700);
+			return;
+		}
+	}
+	fail();
+}
+
+static void write_all(struct bench *b, unsigned threads, struct strbuf *out)
+{
+	cleanup_pool struct pool *pool = pool_new(threads);
+	struct layer_options how = { .compression = COMPRESSION_GZIP, .level = LEVEL_DEFAULT };
+
+	for (size_t i = 0; i < b->plan.layers.len; i++) {
+		struct error err = { 0 };
+		struct layer layer;
+		char text[DIGEST_TEXT_MAX];
+
+		assert_ok(layer_write(b->store, &b->plan.layers.items[i].entries, &how, pool, &layer,
+				      &err),
+			  err);
+		strbuf_addf(out, "%s %" PRIu64 "\n", digest_text(&layer.diff_id, text), layer.size);
+	}
+}
+
+static void test_the_bytes_do_not_depend_on_the_number_of_threads(void **state)
+{
+	cleanup_strbuf struct strbuf first = { 0 };
+
+	(void)state;
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		cleanup(bench_release) struct bench b = { 0 };
+		cleanup_strbuf struct strbuf text = { 0 };
+
+		fill(&b);
+		make(&b, SPLIT_COMPONENT, GIB);
+		write_all(&b, threads, threads == 1 ? &first : &text);
+		if (threads > 1)
+			assert_string_equal(strbuf_text(&text), strbuf_text(&first));
+	}
+}
+
+/* Whoever changes these changes the bytes of every image: raise ASSEMBLY_VERSION. */
+static void test_the_bytes_are_those_of_assembly_version_1(void **state)
+{
+	static const char *const golden[] = {
+		"sha256:e2dd6ccd29427cbff6dd908a91e2fc73da96b9b5482b8152822ce430986e5e30",
+		"sha256:4517f92e7ad1b2cf8d8c5631a0290329f95d4a8801def9fe19018fbc8c3616b6",
+		"sha256:c00fbd6a11cf0db38051373166152cbae004a1ac0ca113fc3f18d32981c31211",
+		"sha256:50cc27ebafba43382df5c7906e54b405f5f12de70838c7049fc696d2454a9f26",
+	};
+	cleanup(bench_release) struct bench b = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct slice rest, line;
+
+	(void)state;
+	assert_int_equal(ASSEMBLY_VERSION, 1);
+	fill(&b);
+	make(&b, SPLIT_COMPONENT, GIB);
+	write_all(&b, 1, &text);
+	rest = strbuf_slice(&text);
+	for (size_t i = 0; i < ARRAY_LEN(golden); i++) {
+		assert_true(slice_cut(&rest, '\n', &line));
+		if (!slice_starts(line, golden[i]))
+			fail_msg("layer %zu is %.*s", i, (int)line.len, (const char *)line.data);
+	}
+}
+
+static void test_a_layer_is_not_written_twice(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+	struct layer_options how = { .compression = COMPRESSION_ZSTD, .level = LEVEL_FAST };
+	struct error err = { 0 };
+	struct layer first, second;
+
+	(void)state;
+	fill(&b);
+	make(&b, SPLIT_SINGLE, GIB);
+	assert_ok(layer_write(b.store, &b.plan.layers.items[0].entries, &how, NULL, &first, &err), err);
+	assert_ok(layer_write(b.store, &b.plan.layers.items[0].entries, &how, NULL, &second, &err),
+		  err);
+	assert_false(first.cached);
+	assert_true(second.cached);
+	assert_true(digest_equal(&first.digest, &second.digest));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds_have_their_layers_the_changing_ones_last),
+		cmocka_unit_test(test_folders_go_first_and_links_follow_their_file),
+		cmocka_unit_test(test_a_hard_link_without_its_file_becomes_a_copy),
+		cmocka_unit_test(test_a_layer_over_the_limit_is_cut_between_files),
+		cmocka_unit_test(test_single_makes_one_layer),
+		cmocka_unit_test(test_folders_that_differ_are_set_right_by_the_last_layer),
+		cmocka_unit_test(test_the_bytes_do_not_depend_on_the_number_of_threads),
+		cmocka_unit_test(test_the_bytes_are_those_of_assembly_version_1),
+		cmocka_unit_test(test_a_layer_is_not_written_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
