@@ -1,0 +1,125 @@
+#include "tests/support/test.h"
+
+#include "base/strbuf.h"
+#include "builder/finish/script_words.h"
+
+/* The active commands as "a b|c": what a script does, in one line. */
+static char *commands_of(const char *script)
+{
+	struct script_commands commands = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_strbuf struct strbuf b = { 0 };
+
+	script_words(slice_str(script), &arena, &commands);
+	for (size_t i = 0; i < commands.len; i++) {
+		const struct script_command *c = &commands.items[i];
+
+		if (!c->active || c->condition)
+			continue;
+		strbuf_adds(&b, b.len ? "|" : "");
+		for (size_t k = 0; k < c->count; k++)
+			strbuf_addf(&b, "%s%s", k ? " " : "", c->words[k]);
+		strbuf_adds(&b, c->dynamic ? "?" : "");
+	}
+	vec_release(&commands);
+	return strbuf_text(&b)[0] ? strbuf_steal(&b) : xstrdup("");
+}
+
+static void assert_commands(const char *script, const char *want)
+{
+	cleanup_free char *got = commands_of(script);
+
+	assert_string_equal(got, want);
+}
+
+static void test_words_are_those_of_the_shell(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "a b  c # no\nd\n", "a b c|d" },
+		{ "a 'b c' \"d e\" f\\ g", "a b c d e f g" },
+		{ "a \\\n b", "a b" },
+		{ "a; b && c || d | e & f", "a|b|c|d|e|f" },
+		{ "a >/dev/null 2>&1 <x b", "a b" },
+		{ "a <<EOF\nrm -rf /\nEOF\nb", "a|b" },
+		{ "x=1 a", "a" },
+		{ "dir=/opt; a $dir ${dir}/x \"$dir\"", "a /opt /opt/x /opt" },
+		{ "a $DPKG_ROOT/etc", "a /etc" },
+		{ "a $(b c) d", "a $(b c) d?" },
+		{ "a `b` ${c:-d} $1", "a `b` ${c:-d} $1?" },
+		{ "dir=$(pwd); a $dir", "a $dir?" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_commands(cases[i][0], cases[i][1]);
+}
+
+static void test_only_the_branches_of_an_installation_count(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "case \"$1\" in\nconfigure)\na\n;;\nabort-upgrade|purge)\nb\n;;\n*)\nc\n;;\nesac\nd",
+		  "a|d" },
+		{ "case \"$1\" in configure|reconfigure) a;; esac", "a" },
+		{ "case \"$arch\" in x) a;; *) b;; esac", "a|b" },
+		{ "if [ \"$1\" = configure ]; then a; else b; fi", "a|b" },
+		{ "if [ \"$1\" = upgrade ]; then a; fi; b", "b" },
+		{ "if [ \"$1\" != upgrade ]; then a; fi", "a" },
+		{ "if [ \"$1\" = configure ] || [ \"$1\" = abort-remove ]; then a; fi", "a" },
+		{ "if [ \"$1\" = abort-remove ] || [ \"$1\" = configure ]; then a; fi", "a" },
+		{ "if [ \"$1\" = configure ] && [ -n \"$2\" ]; then a; fi", "" },
+		{ "if [ \"$1\" = configure ] && [ -z \"$2\" ]; then a; fi", "a" },
+		{ "if dpkg --compare-versions \"$2\" lt 7; then a; else b; fi", "b" },
+		{ "if [ x = \"$2\" ]; then a; elif true; then b; fi", "a|b" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_commands(cases[i][0], cases[i][1]);
+}
+
+static void test_functions_count_where_they_are_defined(void **state)
+{
+	(void)state;
+	assert_commands("f() {\n a\n}\nf\nb", "a|b");
+	assert_commands("for x in 1 2; do a $x; done; while read y; do b; done", "a $x?|b");
+}
+
+static void test_lines_are_counted_over_continuations(void **state)
+{
+	struct script_commands commands = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+
+	(void)state;
+	script_words(slice_str("#!/bin/sh\n\na \\\n b\nc '\n'\nd\n"), &arena, &commands);
+	assert_int_equal(commands.len, 3);
+	assert_int_equal(commands.items[0].line, 3);
+	assert_int_equal(commands.items[1].line, 5);
+	assert_int_equal(commands.items[2].line, 7);
+	vec_release(&commands);
+}
+
+static void test_text_that_never_closes_ends_all_the_same(void **state)
+{
+	static const char *const texts[] = { "'", "\"", "`", "$(", "${", "a <<E\nb", "case x in",
+					     "if", "((((", "))))", "<<<<", "a\\", "esac fi done }" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		cleanup_free char *got = commands_of(texts[i]);
+
+		assert_non_null(got);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words_are_those_of_the_shell),
+		cmocka_unit_test(test_only_the_branches_of_an_installation_count),
+		cmocka_unit_test(test_functions_count_where_they_are_defined),
+		cmocka_unit_test(test_lines_are_counted_over_continuations),
+		cmocka_unit_test(test_text_that_never_closes_ends_all_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
