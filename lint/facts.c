@@ -198,6 +198,7 @@ int facts_read(struct facts *facts, struct image *image, const struct target *ta
 	} else {
 		facts->config = &image->config;
 		facts->manifest = &image->manifest;
+		facts->entry_platform = &image->descriptor.platform;
 		tree_facts_read(facts, image);
 		facts->layer_count = image->manifest.layer_count;
 	}

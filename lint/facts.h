@@ -102,6 +102,7 @@ struct facts {
 	size_t layer_count;
 	const struct image_config *config; /* NULL for an unpacked root */
 	const struct manifest *manifest;   /* NULL for an unpacked root */
+	const struct platform *entry_platform; /* of the index entry; NULL or os NULL: none */
 
 	struct { struct object *items; size_t len, cap; } objects; /* sorted by path */
 	struct map object_by_path;         /* path → struct object */
