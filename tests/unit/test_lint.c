@@ -188,7 +188,8 @@ static void test_selectors_choose_rules(void **state)
 	judge(&t, two_findings);
 	assert_int_equal(t.result.findings.len, 1);
 	assert_non_null(finding(&t, "ENV006"));
-	assert_int_equal(t.result.not_run.len, rules_count - 2);
+	for (size_t i = 0; i < t.result.not_run.len; i++)
+		assert_false(str_starts(t.result.not_run.items[i].rule->id, "ENV"));
 	release(&t);
 }
 
