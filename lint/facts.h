@@ -112,6 +112,7 @@ struct facts {
 	struct search_dirs path;           /* PATH, in order; Docker's default when unset */
 	struct ldcache cache;
 	bool has_cache, has_conf;
+	size_t conf_files;          /* read so far, against files that include each other */
 	bool conf_includes_dropins;        /* a pattern matches /etc/ld.so.conf.d/00-x.conf */
 	struct { struct package *items; size_t len, cap; } packages;
 	struct { struct layer_problem *items; size_t len, cap; } problems;

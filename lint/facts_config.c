@@ -1,6 +1,6 @@
 #include "lint/facts_parts.h"
 
-enum { INCLUDE_DEPTH_MAX = 8, CONF_DIRS_MAX = 4096 };
+enum { INCLUDE_DEPTH_MAX = 8, CONF_DIRS_MAX = 1024, CONF_FILES_MAX = 1000, STARS_MAX = 6 };
 
 static void add_dir(struct facts *facts, struct search_dirs *dirs, struct slice path,
 		    const char *where)
@@ -26,6 +26,12 @@ static void include(struct facts *facts, const char *pattern, unsigned depth)
 {
 	const char *dir = path_dir(facts, pattern), *names = path_name(pattern);
 	struct tree_nodes nodes = { 0 };
+	size_t stars = 0;
+
+	for (const char *p = pattern; *p; p++)
+		stars += *p == '*';
+	if (stars > STARS_MAX) /* such patterns can take for ever to match */
+		return;
 
 	if (path_matches(pattern, "/etc/ld.so.conf.d/00-x.conf"))
 		facts->conf_includes_dropins = true;
@@ -87,7 +93,9 @@ static void read_conf(struct facts *facts, const char *file, unsigned depth)
 {
 	struct slice rest = facts_text(facts, file), line;
 
-	while (depth < INCLUDE_DEPTH_MAX && slice_cut(&rest, '\n', &line))
+	if (depth >= INCLUDE_DEPTH_MAX || facts->conf_files++ >= CONF_FILES_MAX)
+		return;
+	while (slice_cut(&rest, '\n', &line))
 		read_line(facts, file, line, depth);
 }
 

@@ -1,5 +1,7 @@
 #include "lint/facts_parts.h"
 
+enum { NEEDED_KEPT = 1024 }; /* no real object comes near it */
+
 static const char *text_or_null(struct arena *arena, struct slice s)
 {
 	return s.data ? arena_slice(arena, s) : NULL;
@@ -86,7 +88,7 @@ const struct elf_facts *elf_facts_of(struct slice file, struct arena *arena)
 		.runpath = text_or_null(arena, elf.runpath),
 	};
 	needed = arena_array(arena, elf.needed.len + 1, sizeof(*needed));
-	for (size_t i = 0; i < elf.needed.len; i++) {
+	for (size_t i = 0; i < MIN(elf.needed.len, (size_t)NEEDED_KEPT); i++) {
 		if (elf.needed.items[i].len)
 			needed[facts->needed_count++] = arena_slice(arena, elf.needed.items[i]);
 		else

@@ -1,5 +1,6 @@
 #include "lint/findings.h"
 
+#include "base/map.h"
 #include "base/strbuf.h"
 
 const char *severity_name(enum severity severity)
@@ -140,15 +141,20 @@ static void set_fingerprint(struct finding *f, size_t repeat)
 /* Two files that differ in their version only would share one: the later ones are numbered. */
 static void fingerprint_all(struct findings *found)
 {
+	cleanup_map struct map seen = { 0 };
+
 	for (size_t i = 0; i < found->len; i++) {
 		size_t repeat = 0;
 
 		set_fingerprint(found->items[i], 0);
-		for (size_t k = 0; k < i; k++) {
-			if (str_equal(found->items[k]->fingerprint, found->items[i]->fingerprint)) {
-				set_fingerprint(found->items[i], ++repeat);
-				k = (size_t)-1;
-			}
+		if (map_has(&seen, found->items[i]->fingerprint)) {
+			size_t *times = map_get(&seen, found->items[i]->fingerprint);
+
+			repeat = ++*times;
+			set_fingerprint(found->items[i], repeat);
+		} else {
+			map_put(&seen, found->items[i]->fingerprint,
+				arena_alloc(&found->arena, sizeof(size_t)));
 		}
 	}
 }

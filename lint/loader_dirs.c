@@ -11,20 +11,23 @@ static bool have_dir(const struct loader_dirs *dirs, const char *path, const cha
 	return false;
 }
 
-static bool in_baked_cache(const struct loader *l, const char *dir)
+/* The directories of the baked cache, links followed. */
+static void collect_cached(struct loader *l, struct map *out)
 {
-	for (size_t i = 0; l->facts->has_cache && i < l->facts->cache.len; i++) {
-		const char *path = l->facts->cache.items[i].path;
-		const char *at = path_dir(l->facts, path);
+	cleanup_map struct map seen = { 0 };
 
-		if (str_equal(facts_real(l->facts, at), dir))
-			return true;
+	for (size_t i = 0; l->facts->has_cache && i < l->facts->cache.len; i++) {
+		const char *dir = path_dir(l->facts, l->facts->cache.items[i].path);
+
+		if (map_has(&seen, dir))
+			continue;
+		map_put(&seen, dir, l);
+		map_put(out, facts_real(l->facts, dir), l);
 	}
-	return false;
 }
 
-static void add_configured(struct loader *l, const struct search_dirs *dirs, bool needs_cache,
-			   struct loader_dirs *out)
+static void add_configured(struct loader *l, const struct search_dirs *dirs,
+			   const struct map *cached, struct loader_dirs *out)
 {
 	for (size_t i = 0; i < dirs->len; i++) {
 		const char *path = dirs->items[i].path;
@@ -37,25 +40,17 @@ static void add_configured(struct loader *l, const struct search_dirs *dirs, boo
 					      .path = path,
 					      .where = dirs->items[i].where,
 					      .only_rebuilt =
-						      needs_cache && !in_baked_cache(l, path) }));
+						      cached && !map_has(cached, path) }));
 	}
 }
 
-static void add_cached(struct loader *l, struct loader_dirs *out)
+static void add_cached(struct map *cached, struct loader_dirs *out)
 {
-	const char *last = "";
+	const struct map_entry *rows = map_sorted(cached);
 
-	for (size_t i = 0; l->facts->has_cache && i < l->facts->cache.len; i++) {
-		const char *dir = path_dir(l->facts, l->facts->cache.items[i].path);
-
-		if (str_equal(dir, last))
-			continue;
-		last = dir;
-		dir = facts_real(l->facts, dir);
-		if (!have_dir(out, dir, "/etc/ld.so.cache"))
-			vec_push(out, ((struct loader_dir){ .path = dir,
-							    .where = "/etc/ld.so.cache" }));
-	}
+	for (size_t i = 0; i < cached->len; i++)
+		vec_push(out, ((struct loader_dir){ .path = rows[i].key,
+						    .where = "/etc/ld.so.cache" }));
 }
 
 static void add_of_object(struct loader *l, const struct object *o, const char *kind,
@@ -109,10 +104,11 @@ void loader_collect_dirs(struct loader *l)
 	struct loader_dirs *out = &l->dirs;
 	cleanup_map struct map seen = { 0 };
 
-	add_configured(l, &l->facts->environment, false, out);
+	add_configured(l, &l->facts->environment, NULL, out);
 	if (!l->facts->is_musl) {
-		add_configured(l, &l->facts->conf, true, out);
-		add_cached(l, out);
+		collect_cached(l, &l->cached_dirs);
+		add_configured(l, &l->facts->conf, &l->cached_dirs, out);
+		add_cached(&l->cached_dirs, out);
 	}
 	add_musl(l, out);
 	for (size_t i = 0; i < l->facts->objects.len; i++) {

@@ -307,6 +307,7 @@ void loader_free(struct loader *l)
 		return;
 	vec_release(&l->dirs);
 	vec_release(&l->missing);
+	map_release(&l->cached_dirs);
 	map_release(&l->baked);
 	map_release(&l->rebuilt);
 	arena_release(&l->arena);
