@@ -208,31 +208,19 @@ int apt_preferences(struct slice text, const char *name, struct apt_config *out,
 	return rc;
 }
 
-static bool cut_word(struct slice *rest, struct slice *out)
-{
-	size_t n = 0;
-
-	*rest = slice_trim(*rest);
-	while (n < rest->len && rest->data[n] && !strchr(" \t\r\n", rest->data[n]))
-		n++;
-	*out = slice_of(rest->data, n);
-	*rest = slice_of(rest->data + n, rest->len - n);
-	return n > 0;
-}
-
 void apt_auth_conf(struct slice text, struct apt_config *out)
 {
 	struct apt_auth *current = NULL;
 	struct slice word, value;
 
-	while (cut_word(&text, &word)) {
+	while (apt_cut_word(&text, &word)) {
 		if (word.data[0] == '#') {
 			struct slice line;
 
 			ignore_result(slice_cut(&text, '\n', &line)); /* a comment is dropped */
 			continue;
 		}
-		if (!cut_word(&text, &value))
+		if (!apt_cut_word(&text, &value))
 			return;
 		if (slice_is(word, "machine")) {
 			const uint8_t *mark = memmem(value.data, value.len, "://", 3);

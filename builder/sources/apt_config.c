@@ -44,17 +44,19 @@ static bool says_no(struct slice s)
 	       same_word(s, "off") || same_word(s, "without") || same_word(s, "disable");
 }
 
-/* The next word of a text, blanks and line ends between; false at its end. */
-static bool cut_word(struct slice *rest, struct slice *out)
+bool apt_cut_word(struct slice *rest, struct slice *out)
 {
 	size_t n = 0;
 
 	*rest = slice_trim(*rest);
-	while (n < rest->len && rest->data[n] && !strchr(" \t\r\n", rest->data[n]))
+	*out = (struct slice){ 0 };
+	if (!rest->len)
+		return false;
+	while (n < rest->len && !(rest->data[n] && strchr(" \t\r\n", rest->data[n])))
 		n++;
 	*out = slice_of(rest->data, n);
 	*rest = slice_of(rest->data + n, rest->len - n);
-	return n > 0;
+	return true;
 }
 
 struct words {
@@ -68,7 +70,7 @@ static struct words split_words(struct arena *a, struct slice text, char separat
 	struct words w = { .items = arena_array(a, WORDS_LIMIT, sizeof(*w.items)) };
 	struct slice word, part;
 
-	while (w.count < WORDS_LIMIT && cut_word(&text, &word)) {
+	while (w.count < WORDS_LIMIT && apt_cut_word(&text, &word)) {
 		while (w.count < WORDS_LIMIT && slice_cut(&word, separator, &part)) {
 			if (part.len)
 				w.items[w.count++] = arena_slice(a, part);
@@ -132,7 +134,7 @@ static bool cut_options(struct apt_config *out, struct slice *rest, struct apt_s
 	*rest = slice_of(rest->data + 1, rest->len - 1);
 	if (!slice_cut(rest, ']', &inner) || !rest->data)
 		return false;
-	while (cut_word(&inner, &word)) {
+	while (apt_cut_word(&inner, &word)) {
 		if (!slice_cut(&word, '=', &key) || !word.data)
 			return false;
 		set_option(out, key, word, source);
@@ -149,11 +151,12 @@ static int read_line(struct slice line, const char *name, size_t number, struct 
 	struct slice type, uri, suite;
 	struct words components;
 
-	if (!cut_word(&rest, &type) || slice_is(type, "deb-src"))
+	if (!apt_cut_word(&rest, &type) || slice_is(type, "deb-src"))
 		return 0;
 	if (!slice_is(type, "deb"))
 		return bad(name, number, "neither \"deb\" nor \"deb-src\"", type, err);
-	if (!cut_options(out, &rest, &source) || !cut_word(&rest, &uri) || !cut_word(&rest, &suite))
+	if (!cut_options(out, &rest, &source) || !apt_cut_word(&rest, &uri) ||
+	    !apt_cut_word(&rest, &suite))
 		return bad(name, number, "not \"deb [options] URI SUITE COMPONENT…\"", line, err);
 	components = split_words(&out->arena, rest, ' ');
 	source.uri = with_slash(&out->arena, uri);
@@ -211,7 +214,7 @@ static bool has_type_deb(struct slice types)
 {
 	struct slice word;
 
-	while (cut_word(&types, &word)) {
+	while (apt_cut_word(&types, &word)) {
 		if (slice_is(word, "deb"))
 			return true;
 	}
@@ -237,11 +240,11 @@ static int read_stanza(const struct deb822 *stanza, const char *name, size_t lin
 		return 0;
 	read_stanza_options(out, stanza, &source);
 	source.place = arena_printf(&out->arena, "%s:%zu", name, line);
-	while (cut_word(&uris, &uri)) {
+	while (apt_cut_word(&uris, &uri)) {
 		struct slice suites = deb822_get(stanza, "suites");
 
 		source.uri = with_slash(&out->arena, uri);
-		while (cut_word(&suites, &suite)) {
+		while (apt_cut_word(&suites, &suite)) {
 			source.suite = arena_slice(&out->arena, suite);
 			if (add_source(out, &source, name, line, err) < 0)
 				return -1;

@@ -66,6 +66,8 @@ int apt_conf(struct slice text, const char *name, struct apt_config *out,
 	     struct error *err) MUST_USE;
 void apt_auth_conf(struct slice text, struct apt_config *out);
 
+/* Cut the next word off the front of a text, blanks and line ends between; false at its end. */
+bool apt_cut_word(struct slice *rest, struct slice *out);
 /* True when a source is read for that Debian architecture. */
 bool apt_source_has_arch(const struct apt_source *source, const char *arch);
 /* Value of an Authorization header for an address ("Basic …"), heap; NULL: none is known. */

@@ -91,9 +91,9 @@ static const char *decode_block(struct slice *rest, struct strbuf *out)
 	while (slice_cut(rest, '\n', &line)) {
 		line = slice_trim(line);
 		if (starts_line(line, end)) {
-			made = slice_of(out->data + from, out->len - from);
-			if (body.count || !made.len)
+			if (body.count || out->len == from)
 				return "the base64 text is cut off";
+			made = slice_of(out->data + from, out->len - from);
 			if (has_crc && (crc.len != 3 ||
 					armor_crc24(made) !=
 						((uint32_t)(uint8_t)crc.data[0] << 16 |
