@@ -15,8 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct elf_symbols symbols = { 0 };
 	struct error err = { 0 };
 	struct elf elf = { 0 };
+	struct elf_window windows[8];
+	size_t count;
 
 	elf_dynamic_end(file);
+	count = elf_windows(file, len, windows, ARRAY_LEN(windows));
+	for (size_t i = 0; i < count; i++)
+		assert(windows[i].offset < len && windows[i].size <= len - windows[i].offset);
 	if (elf_read(file, &elf, &err) < 0)
 		return 0;
 	inside(file, elf.interp);

@@ -1,0 +1,53 @@
+/*
+ * One hostile file under each name that the linter looks into; facts are derived and all rules run.
+ * Beyond surviving: judging the same twice gives the same number of findings.
+ */
+#include "lint/facts_parts.h"
+#include "lint/lint.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static const char *const paths[] = {
+	"etc/ld.so.cache",	   "etc/ld.so.conf",	     "etc/passwd",
+	"usr/bin/app",		   "usr/lib/libcuda.so.1",   "var/lib/dpkg/status",
+	"a/x.dist-info/METADATA",  "a/client_configuration_token.tok",
+};
+
+static size_t judge(struct slice content)
+{
+	struct image_config config = { .platform = { .os = "linux", .architecture = "amd64" } };
+	struct lint_options options = { 0 };
+	struct facts facts = { .config = &config, .target = &options.target };
+	cleanup_lint_result struct lint_result result = { 0 };
+	cleanup_strbuf struct strbuf buffer = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+	size_t count;
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		cleanup_stream struct stream *stream = stream_memory(content);
+		struct tar_entry entry = { .type = TAR_FILE, .path = paths[i], .link = "",
+					   .size = content.len, .mode = 0755 };
+		struct file_facts *made = NULL;
+
+		if (content_facts_read(&entry, stream, &buffer, &arena, &made, &err) == 0)
+			facts_add(&facts, 0, &entry, made);
+	}
+	if (facts_derive(&facts, &err) < 0 || lint_judge(&facts, &options, &result, &err) < 0)
+		abort();
+	count = result.findings.len;
+	facts_release(&facts);
+	return count;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	size_t first;
+
+	if (len > MIB)
+		return 0;
+	first = judge(slice_of(data, len));
+	if (judge(slice_of(data, len)) != first)
+		abort();
+	return 0;
+}
