@@ -1,0 +1,366 @@
+#include "tests/support/test.h"
+
+#include "builder/finish/finish.h"
+#include "builder/plan.h"
+#include "formats/ldcache.h"
+
+/* A tree of packages made in memory, and the actions' result. */
+struct site {
+	struct rootfs rootfs;
+	struct finish finish;
+	struct stack stack;
+	struct lock_stack solved;
+	struct arena arena;
+};
+
+static void site_release(struct site *s)
+{
+	vec_release(&s->finish.actions);
+	rootfs_release(&s->rootfs);
+	stack_release(&s->stack);
+	arena_release(&s->arena);
+}
+
+static void open_site(struct site *s, const char *image)
+{
+	cleanup_free char *text = xasprintf("gpuimg: 1\nname: a/b\ntag: \"1\"\n"
+					    "platforms: [linux/amd64]\nstack: {}\nsources: []\n"
+					    "stages: { runtime: { profile: base } }\nimage: %s\n",
+					    image);
+	struct error err = { 0 };
+
+	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
+	s->solved = (struct lock_stack){ "", "", "", "", "", "" };
+	s->finish = (struct finish){ .rootfs = &s->rootfs, .stack = &s->stack,
+				     .stage = &s->stack.stages[0], .solved = &s->solved,
+				     .platform = { "linux", "amd64", NULL }, .final = true,
+				     .arena = &s->arena };
+	assert_ok(rootfs_add(&s->rootfs, finish_filesystem(&s->finish.platform, true), &err), err);
+}
+
+static struct component *deb(const char *name, const char *postinst)
+{
+	struct component *c = component_new(COMPONENT_DEB, name, "1.0");
+
+	c->arch = "amd64";
+	c->control = slice_str(arena_printf(&c->arena,
+					    "Package: %s\nVersion: 1.0\nArchitecture: amd64\n"
+					    "Description: a test\n and more\n",
+					    name));
+	if (postinst) {
+		struct component_script script = { .name = "postinst" };
+
+		script.text = arena_strdup(&c->arena, postinst);
+		script.len = strlen(postinst);
+		vec_push(&c->scripts, script);
+	}
+	return c;
+}
+
+static void put(struct site *s, const char *package, const char *postinst, const char *path,
+		const char *text)
+{
+	struct component *c = deb(package, postinst);
+	struct error err = { 0 };
+
+	component_add_text(c, path, 0755, slice_str(text));
+	assert_ok(rootfs_add(&s->rootfs, c, &err), err);
+}
+
+static int finish(struct site *s, struct error *err)
+{
+	s->finish.cuda = component_new(COMPONENT_FINISH, PLAN_CUDA, "");
+	s->finish.metadata = component_new(COMPONENT_FINISH, PLAN_METADATA, "");
+	rootfs_attach(&s->rootfs, s->finish.cuda);
+	rootfs_attach(&s->rootfs, s->finish.metadata);
+	return finish_run(&s->finish, err);
+}
+
+static void finish_well(struct site *s)
+{
+	struct error err = { 0 };
+
+	assert_ok(finish(s, &err), err);
+}
+
+static char *text_of(struct site *s, const char *path)
+{
+	cleanup_strbuf struct strbuf b = { 0 };
+	struct error err = { 0 };
+
+	assert_ok(rootfs_read(&s->rootfs, path, MIB, &b, &err), err);
+	strbuf_adds(&b, "");
+	return strbuf_steal(&b);
+}
+
+static const char *link_of(struct site *s, const char *path)
+{
+	const struct rootfs_node *n = rootfs_lookup(&s->rootfs, path);
+
+	if (!n || n->tar.type != TAR_SYMLINK)
+		fail_msg("%s is no link", path);
+	return n->tar.link;
+}
+
+static void test_accounts_come_from_the_masters_and_the_manifest(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *passwd = NULL, *shadow = NULL, *group = NULL;
+
+	(void)state;
+	open_site(&s, "{ user: { name: app, uid: 1000, gid: 1000, home: /home/app } }");
+	put(&s, "base-passwd", NULL, "usr/share/base-passwd/passwd.master",
+	    "root:*:0:0:root:/root:/bin/bash\nbin:*:2:2:bin:/bin:/usr/sbin/nologin\n");
+	finish_well(&s);
+	passwd = text_of(&s, "etc/passwd");
+	shadow = text_of(&s, "etc/shadow");
+	group = text_of(&s, "etc/group");
+	assert_contains(passwd, "root:x:0:0:root:/root:/bin/bash\nbin:x:2:2:");
+	assert_contains(passwd, "app:x:1000:1000::/home/app:/bin/sh\n");
+	assert_contains(shadow, "root:*:3652:0:99999:7:::\n");
+	assert_contains(group, "app:x:1000:\n");
+	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar.mode, 0640);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar.gid, 42);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "home/app")->tar.uid, 1000);
+}
+
+static void test_a_user_whose_number_is_taken_is_refused(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, "{ user: { name: app, uid: 65534, gid: 65534 } }");
+	assert_int_equal(finish(&s, &err), -1);
+	assert_int_equal(err.code, ERROR_USAGE);
+	assert_contains(err.text, "nobody");
+}
+
+static void test_system_users_of_packages_have_fixed_numbers(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *passwd = NULL;
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "apt", NULL, "usr/bin/apt", "x");
+	put(&s, "some", NULL, "usr/lib/sysusers.d/some.conf",
+	    "# comment\nu some 250 \"Some Service\" /var/lib/some\nu drawn - \"Drawn\"\n");
+	finish_well(&s);
+	passwd = text_of(&s, "etc/passwd");
+	assert_contains(passwd, "_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n");
+	assert_contains(passwd, "some:x:250:250:Some Service:/var/lib/some:/usr/sbin/nologin\n");
+	assert_contains(passwd, "drawn:x:999:999:Drawn:/:");
+}
+
+static const char awk[] =
+	"#!/bin/sh\nset -e\nif [ \"$1\" = configure ] || [ \"$1\" = abort-upgrade ]; then\n"
+	"update-alternatives --install /usr/bin/awk awk /usr/bin/mawk 5 \\\n"
+	"  --slave /usr/bin/nawk nawk /usr/bin/mawk --slave /usr/share/man/a.1 a.1 /no/such\nfi\n";
+
+static void test_the_highest_priority_is_the_alternative(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *record = NULL;
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "mawk", awk, "usr/bin/mawk", "mawk");
+	put(&s, "gawk",
+	    "#!/bin/sh\nupdate-alternatives --install /usr/bin/awk awk /usr/bin/gawk 10\n",
+	    "usr/bin/gawk", "gawk");
+	finish_well(&s);
+	assert_string_equal(link_of(&s, "etc/alternatives/awk"), "/usr/bin/gawk");
+	assert_string_equal(link_of(&s, "usr/bin/awk"), "/etc/alternatives/awk");
+	record = text_of(&s, "var/lib/dpkg/alternatives/awk");
+	assert_string_equal(record, "auto\n/usr/bin/awk\na.1\n/usr/share/man/a.1\nnawk\n"
+				    "/usr/bin/nawk\n\n/usr/bin/gawk\n10\n\n\n"
+				    "/usr/bin/mawk\n5\n/no/such\n/usr/bin/mawk\n\n");
+}
+
+static void test_slaves_whose_file_is_missing_are_left_out(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "mawk", awk, "usr/bin/mawk", "mawk");
+	finish_well(&s);
+	assert_string_equal(link_of(&s, "usr/bin/nawk"), "/etc/alternatives/nawk");
+	assert_null(rootfs_lookup(&s.rootfs, "usr/share/man/a.1"));
+}
+
+static void test_names_of_alternatives_never_leave_their_folder(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "evil",
+	    "#!/bin/sh\nupdate-alternatives --install /usr/bin/x ../../etc/passwd /usr/bin/y 5\n"
+	    "update-alternatives --install /usr/../etc/x z /usr/bin/y 5\n",
+	    "usr/bin/y", "y");
+	finish_well(&s);
+	assert_null(rootfs_lookup(&s.rootfs, "usr/bin/x"));
+	assert_null(rootfs_lookup(&s.rootfs, "etc/x"));
+}
+
+static const char certificate[] =
+	"-----BEGIN CERTIFICATE-----\n"
+	"MIIBoTCCAUegAwIBAgIUP5YUi3ppUGnLQNcj4oKdxSiSwEwwCgYIKoZIzj0EAwIw\n"
+	"JTEUMBIGA1UECgwLZ3B1aW1nIHRlc3QxDTALBgNVBAMMBFRlc3QwIBcNMjYxMTMw\n"
+	"MTc1MzA4WhgPMjEyNjExMDYxNzUzMDhaMCUxFDASBgNVBAoMC2dwdWltZyB0ZXN0\n"
+	"MQ0wCwYDVQQDDARUZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE9fhGrhKT\n"
+	"RoWGbBLPwD3Pv4EGId7v7UKd8FL/p7NwD94gT/bo0xaFJXsyR6s9fdCa5TVFlr/y\n"
+	"4z+L7HZw7iPzdqNTMFEwHQYDVR0OBBYEFE/IihlHH9ffuaLCCbaC40anHqPVMB8G\n"
+	"A1UdIwQYMBaAFE/IihlHH9ffuaLCCbaC40anHqPVMA8GA1UdEwEB/wQFMAMBAf8w\n"
+	"CgYIKoZIzj0EAwIDSAAwRQIgcE1idTHPY52uxpu/ZLip+XElZX3yR7Pq1kIEyjxl\n"
+	"2XECIQDntNHgeFRNG7dL1Nz/UVXAG0GiXzafFW04TNTkZxhLDw==\n"
+	"-----END CERTIFICATE-----\n";
+
+static void test_certificates_get_a_bundle_and_their_links(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *bundle = NULL;
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "ca-certificates", NULL, "usr/share/ca-certificates/mozilla/Test (1).crt",
+	    certificate);
+	finish_well(&s);
+	bundle = text_of(&s, "etc/ssl/certs/ca-certificates.crt");
+	assert_string_equal(bundle, certificate);
+	assert_string_equal(link_of(&s, "etc/ssl/certs/Test_=1=.pem"),
+			    "/usr/share/ca-certificates/mozilla/Test (1).crt");
+	assert_string_equal(link_of(&s, "etc/ssl/certs/5c22188b.0"), "Test_=1=.pem");
+}
+
+static void test_what_is_no_certificate_is_named(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "ca-certificates", NULL, "usr/share/ca-certificates/bad.crt", "not PEM");
+	assert_int_equal(finish(&s, &err), -1);
+	assert_int_equal(err.code, ERROR_FORMAT);
+	assert_contains(err.text, "bad.crt");
+}
+
+static void test_the_package_database_is_the_full_form(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *status = NULL, *list = NULL;
+	struct component *c = deb("tool", NULL);
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	c->conffiles = slice_str("/etc/tool.conf\n");
+	component_add_text(c, "bin/tool", 0755, slice_str("x"));
+	component_add_text(c, "etc/tool.conf", 0644, slice_str("abc"));
+	assert_ok(rootfs_add(&s.rootfs, c, &err), err);
+	finish_well(&s);
+	status = text_of(&s, "var/lib/dpkg/status");
+	list = text_of(&s, "var/lib/dpkg/info/tool.list");
+	assert_string_equal(status, "Package: tool\nStatus: install ok installed\nVersion: 1.0\n"
+				    "Architecture: amd64\nConffiles:\n"
+				    " /etc/tool.conf 900150983cd24fb0d6963f7d28e17f72\n"
+				    "Description: a test\n and more\n\n");
+	assert_string_equal(list, "/.\n/etc/tool.conf\n/usr/bin/tool\n");
+}
+
+static void test_cuda_gets_its_links_and_the_stub_off_every_path(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	struct component *wheel = component_new(COMPONENT_WHEEL, "nvidia-cuda-runtime", "13.0");
+	cleanup_free char *conf = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	s.solved.cuda = "13.0";
+	put(&s, "libc6", NULL, "lib64/ld-linux-x86-64.so.2", "elf");
+	component_add_text(wheel, "usr/local/cuda-13.0/targets/x86_64-linux/lib/libcudart.so.13", 0755,
+			   slice_str("elf"));
+	assert_ok(rootfs_add(&s.rootfs, wheel, &err), err);
+	finish_well(&s);
+	assert_string_equal(link_of(&s, "usr/local/cuda"), "cuda-13.0");
+	assert_string_equal(link_of(&s, "usr/local/cuda-13.0/lib64"), "targets/x86_64-linux/lib");
+	assert_non_null(rootfs_resolve(&s.rootfs, "/usr/local/cuda/lib64/stubs/libcuda.so"));
+	assert_null(rootfs_resolve(&s.rootfs, "/usr/local/cuda/lib64/stubs/libcuda.so.1"));
+	conf = text_of(&s, "etc/ld.so.conf.d/gpuimg-cuda.conf");
+	assert_string_equal(conf, "/usr/local/cuda-13.0/targets/x86_64-linux/lib\n");
+}
+
+static const struct build_action *action_of(struct site *s, const char *package)
+{
+	for (size_t i = 0; i < s->finish.actions.len; i++) {
+		if (str_equal(s->finish.actions.items[i].package, package))
+			return &s->finish.actions.items[i];
+	}
+	return NULL;
+}
+
+static void test_what_no_action_has_done_is_said_with_its_line(void **state)
+{
+	static const char script[] = "#!/bin/sh\nset -e\n/usr/lib/foo/make-index --all\n";
+	cleanup(site_release) struct site s = { 0 };
+	const struct build_action *a;
+	struct digest digest = digest_of(slice_str(script));
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "foo", script, "usr/bin/foo", "x");
+	put(&s, "bar", "#!/bin/sh\ndeb-systemd-helper enable bar.service\n", "usr/bin/bar", "x");
+	put(&s, "mawk", awk, "usr/bin/mawk", "mawk");
+	put(&s, "lua", "#!/usr/bin/lua\nos.exit(1)\n", "usr/bin/lua5", "x");
+	finish_well(&s);
+	a = action_of(&s, "foo");
+	assert_int_equal(a->fate, SCRIPT_NOT_DONE);
+	assert_int_equal(a->line, 3);
+	assert_string_equal(a->text, "/usr/lib/foo/make-index --all");
+	assert_true(digest_equal(&a->digest, &digest));
+	assert_int_equal(action_of(&s, "bar")->fate, SCRIPT_HARMLESS);
+	assert_int_equal(action_of(&s, "mawk")->fate, SCRIPT_DONE);
+	assert_int_equal(action_of(&s, "lua")->fate, SCRIPT_NOT_DONE);
+}
+
+static void test_what_is_there_already_stays(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *conf = NULL, *machine_id = NULL;
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "libc6", NULL, "lib64/ld-linux-x86-64.so.2", "elf");
+	put(&s, "mine", NULL, "etc/ld.so.conf", "/opt/lib\n");
+	put(&s, "base-files", NULL, "etc/debian_version", "12\n");
+	finish_well(&s);
+	conf = text_of(&s, "etc/ld.so.conf");
+	machine_id = text_of(&s, "etc/machine-id");
+	assert_string_equal(conf, "/opt/lib\n");
+	assert_string_equal(machine_id, "");
+	assert_string_equal(link_of(&s, "var/run"), "/run");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_accounts_come_from_the_masters_and_the_manifest),
+		cmocka_unit_test(test_a_user_whose_number_is_taken_is_refused),
+		cmocka_unit_test(test_system_users_of_packages_have_fixed_numbers),
+		cmocka_unit_test(test_the_highest_priority_is_the_alternative),
+		cmocka_unit_test(test_slaves_whose_file_is_missing_are_left_out),
+		cmocka_unit_test(test_names_of_alternatives_never_leave_their_folder),
+		cmocka_unit_test(test_certificates_get_a_bundle_and_their_links),
+		cmocka_unit_test(test_what_is_no_certificate_is_named),
+		cmocka_unit_test(test_the_package_database_is_the_full_form),
+		cmocka_unit_test(test_cuda_gets_its_links_and_the_stub_off_every_path),
+		cmocka_unit_test(test_what_no_action_has_done_is_said_with_its_line),
+		cmocka_unit_test(test_what_is_there_already_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
