@@ -12,6 +12,8 @@
 #include "oci/manifest.h"
 #include "oci/mediatype.h"
 
+enum { WRITERS = 3 };
+
 struct build {
 	const struct build_request *request;
 	struct build_result *result;
@@ -73,33 +75,71 @@ static int check_lock(const struct build *b, struct error *err)
 	return 0;
 }
 
+/* One layer on a writer's thread; compression goes to the pool that all share. */
+struct writing {
+	struct pool_job job;
+	struct build *build;
+	const struct plan_layer *planned;
+	struct layer layer;
+	struct error error;
+	int rc;
+};
+
+static void write_layer(struct pool_job *job)
+{
+	struct writing *w = (struct writing *)job;
+	const struct stack_layers *how = &w->build->request->stack->layers;
+	struct layer_options options = { .compression = how->compression, .level = how->level };
+
+	w->rc = layer_write(w->build->request->store, &w->planned->entries, &options, w->build->pool,
+			    &w->layer, &w->error);
+}
+
+static void take_layer(struct build *b, const struct writing *w, struct build_image *image)
+{
+	struct arena *arena = &b->result->arena;
+	struct build_layer made = {
+		.title = arena_strdup(arena, w->planned->title),
+		.components = arena_strdup(arena, w->planned->components),
+		.media_type = w->layer.media_type,
+		.diff_id = w->layer.diff_id,
+		.digest = w->layer.digest,
+		.size = w->layer.size,
+		.raw_size = w->layer.raw_size,
+		.cached = w->layer.cached,
+	};
+
+	vec_push(&image->layers, made);
+}
+
+/* A few layers at a time: one reads and hashes while another waits for its compressed bytes. */
 static int write_layers(struct build *b, struct plan *plan, struct build_image *image,
 			struct error *err)
 {
-	const struct stack_layers *how = &b->request->stack->layers;
-	struct layer_options options = { .compression = how->compression, .level = how->level };
-	struct arena *arena = &b->result->arena;
+	cleanup_free struct writing *writings = xcalloc(plan->layers.len + 1, sizeof(*writings));
+	cleanup_pool struct pool *writers = pool_new((unsigned)MIN(plan->layers.len + 1, WRITERS));
+	int rc = 0;
 
 	for (size_t i = 0; i < plan->layers.len; i++) {
-		struct plan_layer *planned = &plan->layers.items[i];
-		struct build_layer made = { 0 };
-		struct layer layer;
-
-		if (!planned->entries.len)
-			continue;
-		if (layer_write(b->request->store, &planned->entries, &options, b->pool, &layer, err) < 0)
-			return error_wrap(err, "layer %zu (%s)", i, planned->title);
-		made.title = arena_strdup(arena, planned->title);
-		made.components = arena_strdup(arena, planned->components);
-		made.media_type = layer.media_type;
-		made.diff_id = layer.diff_id;
-		made.digest = layer.digest;
-		made.size = layer.size;
-		made.raw_size = layer.raw_size;
-		made.cached = layer.cached;
-		vec_push(&image->layers, made);
+		writings[i] = (struct writing){ .job.run = write_layer, .build = b,
+						.planned = &plan->layers.items[i] };
+		if (writings[i].planned->entries.len)
+			pool_submit(writers, &writings[i].job);
 	}
-	return 0;
+	for (size_t i = 0; i < plan->layers.len; i++) {
+		struct writing *w = &writings[i];
+
+		if (!w->planned->entries.len)
+			continue;
+		pool_wait(writers, &w->job);
+		if (rc == 0 && w->rc < 0) {
+			*err = w->error;
+			rc = error_wrap(err, "layer %zu (%s)", i, w->planned->title);
+		}
+		if (rc == 0)
+			take_layer(b, w, image);
+	}
+	return rc;
 }
 
 static void make_config(struct build *b, struct rootfs *r, const struct platform *platform,
