@@ -167,7 +167,7 @@ struct component *dir_files(const struct stack *stack, const struct stack_stage 
 
 /*
  * The listing of a locked folder: a line for each entry, in the order of the walk:
- *   d PATH    f MODE SIZE SHA256 PATH    l TARGET-BYTES TARGET PATH
+ *   d MODE PATH    f MODE SIZE SHA256 PATH    l TARGET-BYTES TARGET PATH
  */
 void dir_listing_write(const struct component *c, struct strbuf *out)
 {
@@ -177,7 +177,7 @@ void dir_listing_write(const struct component *c, struct strbuf *out)
 		char hex[DIGEST_HEX_MAX];
 
 		if (e->tar.type == TAR_DIR)
-			strbuf_addf(out, "d %s\n", e->tar.path);
+			strbuf_addf(out, "d %o %s\n", e->tar.mode, e->tar.path);
 		else if (e->tar.type == TAR_SYMLINK)
 			strbuf_addf(out, "l %zu %s %s\n", strlen(e->tar.link), e->tar.link,
 				    e->tar.path);
@@ -212,7 +212,9 @@ static bool take_line(struct component *c, struct slice line, const char *from)
 	if (!slice_cut(&rest, ' ', &word) || !rest.len)
 		return false;
 	if (slice_is(word, "d")) {
-		component_add_dir(c, arena_slice(&c->arena, rest), 0755);
+		if (!slice_cut(&rest, ' ', &word) || !read_mode(word, &tar.mode) || !rest.len)
+			return false;
+		component_add_dir(c, arena_slice(&c->arena, rest), tar.mode);
 		return true;
 	}
 	if (slice_is(word, "l")) {
