@@ -141,7 +141,7 @@ FORCE:
 
 check: ## everything that needs no GPU; installs what is missing when run as root on Debian
 	@tests/install-deps
-	@$(MAKE) --no-print-directory check-all
+	@$(MAKE) --no-print-directory -j$$(nproc) check-all
 
 check-all: all
 	@tests/run-all
@@ -203,8 +203,8 @@ bench: all ## ratios against umoci, skopeo and the floor
 	@tests/bench/run
 
 demo: ## install what is missing, build gpuimg and a CUDA 13 image, lint and test it
-	@tests/install-deps
-	@$(MAKE) --no-print-directory all
+	@tests/install-deps build
+	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@tests/demo
 
 install: all ## DESTDIR and PREFIX are honoured
