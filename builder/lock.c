@@ -43,6 +43,17 @@ static bool names_python_packages(const struct locking *l, const struct stack_st
 	return false;
 }
 
+static bool takes_folders(const struct locking *l, const struct stack_stage *stage)
+{
+	for (size_t i = 0; i < stage->package_count; i++) {
+		const struct stack_source *s = stack_source(l->stack, stage->packages[i].source);
+
+		if (s && s->type == SOURCE_DIR)
+			return true;
+	}
+	return false;
+}
+
 /* Where the CUDA libraries of a stage go: /usr/local/cuda-X.Y, or beside the Python packages. */
 static bool is_toolkit(const struct locking *l, const struct stack_stage *stage)
 {
@@ -94,6 +105,12 @@ static int wanted_by_stack(struct locking *l, const struct stack_stage *stage,
 	}
 	if (!l->cuda)
 		return 0;
+	if (!first_source(l->stack, SOURCE_WHEELS) && takes_folders(l, stage)) {
+		if (l->request->out)
+			out_verbose(l->request->out, "stage %s: CUDA %s is taken from its folders",
+				    stage->name, l->cuda);
+		return 0;
+	}
 	return toolkit_wheels(l->stack, l->cuda, stage->profile, math, &l->lock->arena, out, err);
 }
 

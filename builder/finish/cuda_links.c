@@ -19,11 +19,37 @@ static void link_cuda(struct finish *f, const char *path, const char *target)
 		component_add_symlink(f->cuda, path, target);
 }
 
+static bool is_dir(struct finish *f, const char *path)
+{
+	const struct rootfs_node *n = rootfs_resolve(f->rootfs, path);
+
+	return n && n->tar.type == TAR_DIR;
+}
+
+/*
+ * lib64 and include lead to where the toolkit has its files: targets/TARGET as packages and our
+ * own placing have them, or lib beside it as in a folder that was unpacked from wheels.
+ */
+static int link_folders(struct finish *f, const char *root, struct error *err)
+{
+	const char *target = finish_cuda_target(&f->platform);
+	cleanup_free char *lib = xasprintf("%s/lib", root), *lib64 = xasprintf("%s/lib64", root),
+			  *include = xasprintf("%s/include", root),
+			  *targets = xasprintf("%s/targets/%s", root, target),
+			  *headers = xasprintf("%s/include", targets),
+			  *lib_target = xasprintf("targets/%s/lib", target),
+			  *include_target = xasprintf("targets/%s/include", target);
+
+	link_cuda(f, lib64, is_dir(f, lib) && !is_dir(f, targets) ? "lib" : lib_target);
+	if (is_dir(f, headers))
+		link_cuda(f, include, include_target);
+	return finish_flush(f, err);
+}
+
 static int add_stub(struct finish *f, const char *root, struct error *err)
 {
 	cleanup_strbuf struct strbuf stub = { 0 };
-	cleanup_free char *path = xasprintf("%s/targets/%s/lib/stubs/libcuda.so", root,
-					    finish_cuda_target(&f->platform));
+	cleanup_free char *path = xasprintf("%s/lib64/stubs/libcuda.so", root);
 	struct rootfs_node *there = rootfs_resolve(f->rootfs, path);
 
 	if (there && there->owner)
@@ -36,24 +62,14 @@ static int add_stub(struct finish *f, const char *root, struct error *err)
 
 int finish_cuda(struct finish *f, struct error *err)
 {
-	const char *target = finish_cuda_target(&f->platform);
-	cleanup_free char *root = NULL, *lib64 = NULL, *include = NULL, *lib_target = NULL,
-			  *include_target = NULL, *link = NULL, *headers = NULL;
+	cleanup_free char *root = NULL, *link = NULL;
 
 	if (!has_cuda(f))
 		return 0;
 	root = xasprintf("usr/local/cuda-%s", f->solved->cuda);
-	lib64 = xasprintf("%s/lib64", root);
-	include = xasprintf("%s/include", root);
-	lib_target = xasprintf("targets/%s/lib", target);
-	include_target = xasprintf("targets/%s/include", target);
-	headers = xasprintf("%s/%s", root, include_target);
 	link = xasprintf("cuda-%s", f->solved->cuda);
-	if (add_stub(f, root, err) < 0)
-		return -1;
 	link_cuda(f, "usr/local/cuda", link);
-	link_cuda(f, lib64, lib_target);
-	if (rootfs_lookup(f->rootfs, headers))
-		link_cuda(f, include, include_target);
+	if (link_folders(f, root, err) < 0 || add_stub(f, root, err) < 0)
+		return -1;
 	return finish_flush(f, err);
 }

@@ -294,6 +294,22 @@ static void test_cuda_gets_its_links_and_the_stub_off_every_path(void **state)
 	assert_string_equal(conf, "/usr/local/cuda-13.0/targets/x86_64-linux/lib\n");
 }
 
+static void test_a_toolkit_with_lib_beside_it_has_the_stub_there(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	struct component *kit = component_new(COMPONENT_TREE, "kit", "");
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	s.solved.cuda = "13.0";
+	component_add_text(kit, "usr/local/cuda-13.0/lib/libcudart.so.13", 0755, slice_str("elf"));
+	assert_ok(rootfs_add(&s.rootfs, kit, &err), err);
+	finish_well(&s);
+	assert_string_equal(link_of(&s, "usr/local/cuda-13.0/lib64"), "lib");
+	assert_non_null(rootfs_lookup(&s.rootfs, "usr/local/cuda-13.0/lib/stubs/libcuda.so"));
+}
+
 static const struct build_action *action_of(struct site *s, const char *package)
 {
 	for (size_t i = 0; i < s->finish.actions.len; i++) {
@@ -358,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_certificate_is_named),
 		cmocka_unit_test(test_the_package_database_is_the_full_form),
 		cmocka_unit_test(test_cuda_gets_its_links_and_the_stub_off_every_path),
+		cmocka_unit_test(test_a_toolkit_with_lib_beside_it_has_the_stub_there),
 		cmocka_unit_test(test_what_no_action_has_done_is_said_with_its_line),
 		cmocka_unit_test(test_what_is_there_already_stays),
 	};
