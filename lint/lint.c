@@ -56,6 +56,7 @@ static void describe(const struct facts *facts, struct lint_result *out)
 {
 	out->layers = facts->is_rootfs ? 0 : facts->layer_count;
 	out->is_gpu_image = facts->is_gpu_image;
+	stack_versions_find(facts, &out->arena, &out->stack);
 	if (facts->gpu_reason)
 		out->gpu_reason = arena_strdup(&out->arena, facts->gpu_reason);
 	if (facts->unreadable)

@@ -7,6 +7,7 @@
 
 #include "lint/findings.h"
 #include "lint/policy.h"
+#include "lint/stack_versions.h"
 #include "lint/target.h"
 #include "oci/image.h"
 
@@ -32,6 +33,7 @@ struct lint_result {
 	uint64_t bytes;         /* unpacked regular files of all layers, hard links once */
 	bool is_gpu_image;
 	const char *gpu_reason; /* why, or NULL */
+	struct stack_versions stack; /* what could be told of it */
 	const char *unreadable; /* what could not be read (exit status 3), or NULL */
 	bool failed;            /* findings at or above the threshold */
 	size_t errors, warnings, infos, suppressed;

@@ -47,6 +47,21 @@ static json_t *finding_json(const struct finding *f)
 	return out;
 }
 
+static json_t *stack_json(const struct stack_versions *v)
+{
+	json_t *out = json_object();
+
+	if (v->cuda)
+		json_put(out, "cuda", json_text(v->cuda));
+	if (v->cudnn)
+		json_put(out, "cudnn", json_text(v->cudnn));
+	if (v->nccl)
+		json_put(out, "nccl", json_text(v->nccl));
+	if (v->torch)
+		json_put(out, "torch", json_text(v->torch));
+	return out;
+}
+
 static json_t *image_json(const struct lint_result *r)
 {
 	json_t *out = json_object();
@@ -57,6 +72,7 @@ static json_t *image_json(const struct lint_result *r)
 	json_put(out, "layers", json_integer((json_int_t)r->layers));
 	json_put(out, "bytes", json_integer((json_int_t)r->bytes));
 	json_put(out, "gpu", text_or_null(r->gpu_reason));
+	json_put(out, "stack", stack_json(&r->stack));
 	return out;
 }
 

@@ -105,6 +105,24 @@ static void put_not_run(struct strbuf *out, const struct lint_result *r)
 	}
 }
 
+static void put_stack(struct strbuf *out, const struct stack_versions *v)
+{
+	const struct {
+		const char *name, *version;
+	} parts[] = { { "CUDA", v->cuda }, { "cuDNN", v->cudnn }, { "NCCL", v->nccl },
+		      { "torch", v->torch } };
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (!parts[i].version)
+			continue;
+		strbuf_addf(out, "%s%s %s", any ? ", " : "stack: ", parts[i].name,
+			    parts[i].version);
+		any = true;
+	}
+	strbuf_adds(out, any ? "\n" : "");
+}
+
 void report_text(const struct lint_result *r, bool colour, struct strbuf *out)
 {
 	char size[32];
@@ -115,6 +133,7 @@ void report_text(const struct lint_result *r, bool colour, struct strbuf *out)
 	if (r->layers)
 		strbuf_addf(out, "  %zu layer%s", r->layers, r->layers == 1 ? "" : "s");
 	strbuf_addf(out, "  %s\n", out_size(r->bytes, size));
+	put_stack(out, &r->stack);
 	if (r->is_gpu_image)
 		strbuf_addf(out, "GPU image: %s\n\n", r->gpu_reason);
 	else

@@ -69,8 +69,7 @@ static bool has_compiler_or_headers(const struct facts *facts)
 static bool built_by_us(const struct facts *facts)
 {
 	for (size_t i = 0; facts->config && i < facts->config->label_keys.count; i++) {
-		if (str_starts(facts->config->label_keys.items[i], "gpuimg.") ||
-		    str_starts(facts->config->label_keys.items[i], "dev.gpuimg."))
+		if (str_starts(facts->config->label_keys.items[i], "io.gpuimg."))
 			return true;
 	}
 	return false;
