@@ -20,6 +20,7 @@ struct opening {
 	const char *dist_info; /* "name-1.0.dist-info" */
 	const char *data;      /* "name-1.0.data" */
 	const char *dist_name; /* normalized */
+	struct wheel_entry_points points;
 	struct wheel_record installed; /* rows of the new RECORD, paths in the image */
 };
 
@@ -134,7 +135,7 @@ static int check_record(struct opening *o, struct error *err)
 		if (e->is_dir || is_signature(o, e->path))
 			continue;
 		if (!row || !row->has_digest)
-			return error_set(err, ERROR_FORMAT, "%s is not in RECORD", e->path);
+			return error_set(err, ERROR_FORMAT, "%s is not in RECORD with a hash", e->path);
 		if (row->size != UINT64_MAX && row->size != e->size)
 			return error_set(err, ERROR_INTEGRITY,
 					 "%s holds %" PRIu64 " bytes, RECORD says %" PRIu64,
@@ -143,7 +144,9 @@ static int check_record(struct opening *o, struct error *err)
 	for (size_t i = 0; i < o->record.len; i++) {
 		const char *path = o->record.items[i].path;
 
-		if (!is_signature(o, path) && !zip_find(&o->zip, path))
+		const struct zip_entry *e = zip_find(&o->zip, path);
+
+		if (!is_signature(o, path) && (!e || e->is_dir))
 			return error_set(err, ERROR_FORMAT, "RECORD names %s, which is missing",
 					 path);
 	}
@@ -189,6 +192,16 @@ static uint32_t mode_of(const struct zip_entry *e)
 	return e->unix_mode & 0111 ? 0755 : 0644;
 }
 
+/* An entry point of the same name: the script is then made, and the one in the wheel left out. */
+static bool is_entry_point(const struct opening *o, const char *name)
+{
+	for (size_t i = 0; i < o->points.len; i++) {
+		if (str_equal(o->points.items[i].name, name))
+			return true;
+	}
+	return false;
+}
+
 /* A file of .data/scripts: "#!python" becomes the image's interpreter. */
 static int place_script(struct opening *o, const struct zip_entry *e, const char *name,
 			struct error *err)
@@ -199,6 +212,8 @@ static int place_script(struct opening *o, const struct zip_entry *e, const char
 	struct slice rest, first;
 	struct digest got;
 
+	if (is_entry_point(o, name))
+		return 0;
 	if (e->size > SCRIPT_BYTES_MAX) { /* a program, not a script */
 		add_file(o, e, path, 0755);
 		note_installed(o, path, &row->digest, e->size);
@@ -266,23 +281,24 @@ static int place_entry(struct opening *o, const struct zip_entry *e, struct erro
 	return 0;
 }
 
-static int place_entry_points(struct opening *o, struct error *err)
+static int read_entry_points(struct opening *o, struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
-	struct wheel_entry_points points = { 0 };
-	int rc = read_meta(o, "entry_points.txt", false, &text, err);
 
-	if (rc == 0)
-		rc = wheel_entry_points_parse(strbuf_slice(&text), &o->c->arena, &points, err);
-	for (size_t i = 0; rc == 0 && i < points.len; i++) {
+	if (read_meta(o, "entry_points.txt", false, &text, err) < 0)
+		return -1;
+	return wheel_entry_points_parse(strbuf_slice(&text), &o->c->arena, &o->points, err);
+}
+
+static void place_entry_points(struct opening *o)
+{
+	for (size_t i = 0; i < o->points.len; i++) {
 		cleanup_strbuf struct strbuf script = { 0 };
-		cleanup_free char *path = fs_join(o->placing->scripts, points.items[i].name);
+		cleanup_free char *path = fs_join(o->placing->scripts, o->points.items[i].name);
 
-		wheel_script(&script, o->placing->python, &points.items[i]);
+		wheel_script(&script, o->placing->python, &o->points.items[i]);
 		add_text(o, path, 0755, strbuf_slice(&script));
 	}
-	vec_release(&points);
-	return rc;
 }
 
 /* `path` as RECORD writes it: relative to the folder that holds dist-info. */
@@ -343,21 +359,36 @@ static void write_record(struct opening *o)
 	component_add_text(o->c, own, 0644, strbuf_slice(&text));
 }
 
+/* Records that the installer writes, or must not be there; a wheel's own do not count. */
+static bool is_installers(const struct opening *o, const char *path)
+{
+	static const char *const names[] = { "INSTALLER", "REQUESTED", "direct_url.json" };
+	size_t n = strlen(o->dist_info);
+
+	if (strncmp(path, o->dist_info, n) != 0 || path[n] != '/')
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (str_equal(path + n + 1, names[i]))
+			return true;
+	}
+	return false;
+}
+
 static int place_distribution(struct opening *o, struct error *err)
 {
 	cleanup_free char *info = fs_join(o->placing->site, o->dist_info);
 	cleanup_free char *installer = fs_join(info, "INSTALLER");
 	cleanup_free char *requested = fs_join(info, "REQUESTED");
-	cleanup_free char *old = fs_join(o->dist_info, "INSTALLER"); /* ours counts */
 
+	if (read_entry_points(o, err) < 0)
+		return -1;
 	for (size_t i = 0; i < o->zip.count; i++) {
 		const struct zip_entry *e = &o->zip.entries[i];
 
-		if (!str_equal(e->path, old) && place_entry(o, e, err) < 0)
+		if (!is_installers(o, e->path) && place_entry(o, e, err) < 0)
 			return -1;
 	}
-	if (place_entry_points(o, err) < 0)
-		return -1;
+	place_entry_points(o);
 	add_text(o, installer, 0644, slice_str("gpuimg\n"));
 	if (o->input->requested)
 		add_text(o, requested, 0644, slice_str(""));
@@ -378,16 +409,36 @@ static bool toolkit_keeps(enum stack_profile profile, const char *path)
 	return str_starts(path, "lib/") && str_starts(name, "lib") && strstr(name, ".so.") != NULL;
 }
 
+static bool is_placed(const struct opening *o, const char *path)
+{
+	for (size_t i = 0; i < o->c->entries.len; i++) {
+		if (str_equal(o->c->entries.items[i].tar.path, path))
+			return true;
+	}
+	return false;
+}
+
+/* "libx.so" for the linker, beside "libx.so.1", unless the wheel brings one (it sorts first). */
 static void toolkit_link(struct opening *o, const char *path)
 {
-	const char *so = strstr(path, ".so."), *name = strrchr(path, '/') + 1;
-	const char *link = arena_printf(&o->c->arena, "%.*s.so", (int)(so - path), path);
+	const char *name = strrchr(path, '/') + 1, *so = strstr(name, ".so.");
+	const char *link = so ? arena_printf(&o->c->arena, "%.*s.so", (int)(so - path), path) : NULL;
 
-	for (size_t i = 0; i < o->c->entries.len; i++) {
-		if (str_equal(o->c->entries.items[i].tar.path, link))
-			return;
-	}
-	component_add_symlink(o->c, link, name);
+	if (link && !is_placed(o, link))
+		component_add_symlink(o->c, link, name);
+}
+
+/* Licences go to share/doc by their names; a second of that name keeps its folders. */
+static void place_licence(struct opening *o, const struct zip_entry *e)
+{
+	const char *name = strrchr(e->path, '/') + 1;
+	const char *path =
+		arena_printf(&o->c->arena, "usr/share/doc/%s/%s", o->dist_name, name);
+
+	if (is_placed(o, path))
+		path = arena_printf(&o->c->arena, "usr/share/doc/%s/%s", o->dist_name,
+				    e->path + strlen(o->dist_info) + 1);
+	add_file(o, e, path, 0644);
 }
 
 /* nvidia/<component>/{lib,include,bin,nvvm}/… to the toolkit's folders; licences to share/doc. */
@@ -401,11 +452,9 @@ static void place_toolkit_entry(struct opening *o, const struct zip_entry *e)
 	if (strncmp(e->path, o->dist_info, n) == 0 && e->path[n] == '/') {
 		const char *name = strrchr(e->path, '/') + 1;
 
-		if (strcasestr(name, "licen") || strcasestr(name, "notice"))
-			add_file(o, e,
-				 arena_printf(&o->c->arena, "usr/share/doc/%s/%s", o->dist_name,
-					      name),
-				 0644);
+		if (strcasestr(name, "licen") || strcasestr(name, "notice") ||
+		    str_starts(e->path + n, "/licenses/"))
+			place_licence(o, e);
 		return;
 	}
 	if (!slice_cut(&rest, '/', &top) || !slice_is(top, "nvidia") ||
@@ -419,7 +468,7 @@ static void place_toolkit_entry(struct opening *o, const struct zip_entry *e)
 	else
 		path = arena_printf(&o->c->arena, "%s/%s", p->toolkit, below);
 	add_file(o, e, path, mode_of(e));
-	if (p->profile == PROFILE_DEVEL && str_starts(below, "lib/lib") && strstr(path, ".so."))
+	if (p->profile == PROFILE_DEVEL && str_starts(below, "lib/lib"))
 		toolkit_link(o, path);
 }
 
@@ -437,6 +486,38 @@ static void make_key(struct opening *o)
 	o->c->key = digest_of(slice_str(text));
 }
 
+static int by_entry_path(const void *a, const void *b)
+{
+	return strcmp((*(const struct component_entry *const *)a)->tar.path,
+		      (*(const struct component_entry *const *)b)->tar.path);
+}
+
+/* No two files at one place: the schemes and made files may meet. */
+static int check_places(const struct opening *o, struct error *err)
+{
+	size_t count = o->c->entries.len;
+	cleanup_free const struct component_entry **sorted = xcalloc(count + 1, sizeof(*sorted));
+
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &o->c->entries.items[i];
+	qsort(sorted, count, sizeof(*sorted), by_entry_path);
+	for (size_t i = 1; i < count; i++) {
+		if (str_equal(sorted[i - 1]->tar.path, sorted[i]->tar.path))
+			return error_set(err, ERROR_FORMAT, "brings two files for /%s",
+					 sorted[i]->tar.path);
+	}
+	return 0;
+}
+
+static int place_toolkit(struct opening *o)
+{
+	for (size_t i = 0; i < o->zip.count; i++) {
+		if (!o->zip.entries[i].is_dir)
+			place_toolkit_entry(o, &o->zip.entries[i]);
+	}
+	return 0;
+}
+
 static int open_wheel(struct opening *o, struct store *store, struct error *err)
 {
 	o->c->fd = store_open_verified(store, &o->input->digest, o->input->size, err);
@@ -445,13 +526,9 @@ static int open_wheel(struct opening *o, struct store *store, struct error *err)
 	    check_record(o, err) < 0)
 		return -1;
 	make_key(o);
-	if (!o->placing->toolkit)
-		return place_distribution(o, err);
-	for (size_t i = 0; i < o->zip.count; i++) {
-		if (!o->zip.entries[i].is_dir)
-			place_toolkit_entry(o, &o->zip.entries[i]);
-	}
-	return 0;
+	if ((o->placing->toolkit ? place_toolkit(o) : place_distribution(o, err)) < 0)
+		return -1;
+	return check_places(o, err);
 }
 
 struct component *wheel_open(struct store *store, const struct lock_input *input,
@@ -469,6 +546,7 @@ struct component *wheel_open(struct store *store, const struct lock_input *input
 	c->source_name = c->name;
 	rc = open_wheel(&o, store, err);
 	vec_release(&o.record);
+	vec_release(&o.points);
 	vec_release(&o.installed);
 	if (rc < 0) {
 		error_wrap(err, "wheel %s %s", input->name, input->version);

@@ -6,161 +6,7 @@
 #include "formats/compress.h"
 #include "formats/zip_read.h"
 #include "tests/support/bytes.h"
-
-/* One entry as it is to be written; zeroed fields are the ordinary thing. */
-struct spec {
-	const char *name;
-	size_t name_len; /* 0: strlen */
-	const char *local_name;
-	const char *text;
-	uint32_t mode; /* Unix mode in the external attributes */
-	uint16_t flags, local_flags, method;
-	bool deflated;
-	int descriptor; /* bytes of it: 12, 16, 20 or 24; 8 spoils its CRC */
-	bool zip64;
-	uint32_t crc_xor;  /* spoils the CRC in both places */
-	int32_t size_plus; /* spoils the size in both places */
-	int32_t offset_plus;
-	const char *gap; /* bytes behind the entry */
-};
-
-struct maker {
-	struct strbuf file, central;
-	uint16_t count;
-};
-
-static void le(struct strbuf *b, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		strbuf_addc(b, (char)(value >> 8 * i));
-}
-
-/* A raw deflate stream: the body of one gzip member. */
-static void deflate(struct slice in, struct strbuf *out)
-{
-	struct error err = { 0 };
-	cleanup_strbuf struct strbuf gzip = { 0 };
-	cleanup_sink struct sink *memory = sink_memory(&gzip);
-	cleanup_sink struct sink *sink = compress_sink(memory, COMPRESSION_GZIP, LEVEL_DEFAULT, NULL);
-
-	if (!in.len) {
-		strbuf_add(out, "\3\0", 2);
-		return;
-	}
-	assert_ok(sink_write(sink, in.data, in.len, &err), err);
-	assert_ok(sink_finish(sink, &err), err);
-	strbuf_add(out, gzip.data + 10, gzip.len - 18);
-}
-
-static void add_extra(struct strbuf *out, const struct spec *s, uint64_t size, uint64_t packed,
-		      uint64_t offset, bool local)
-{
-	if (!s->zip64)
-		return;
-	le(out, 1, 2);
-	le(out, local ? 16 : 24, 2);
-	le(out, size, 8);
-	le(out, packed, 8);
-	if (!local)
-		le(out, offset, 8);
-}
-
-static void add(struct maker *m, const struct spec *s)
-{
-	struct slice text = slice_str(s->text ? s->text : "");
-	cleanup_strbuf struct strbuf body = { 0 };
-	size_t name_len = s->name_len ? s->name_len : strlen(s->name), offset = m->file.len;
-	uint16_t method = s->deflated ? 8 : s->method, flags = s->flags | (s->descriptor ? 8 : 0);
-	uint32_t crc = compress_crc32(0, text.data, text.len) ^ s->crc_xor;
-	uint64_t size = text.len + (uint64_t)(int64_t)s->size_plus;
-
-	if (s->deflated)
-		deflate(text, &body);
-	else
-		strbuf_add(&body, text.data, text.len);
-	le(&m->file, 0x04034b50, 4);
-	le(&m->file, 20, 2);
-	le(&m->file, flags ^ s->local_flags, 2);
-	le(&m->file, method, 2);
-	le(&m->file, 0, 4);
-	le(&m->file, s->descriptor ? 0 : crc, 4);
-	le(&m->file, s->zip64 ? 0xffffffff : s->descriptor ? 0 : body.len, 4);
-	le(&m->file, s->zip64 ? 0xffffffff : s->descriptor ? 0 : size, 4);
-	le(&m->file, name_len, 2);
-	le(&m->file, s->zip64 ? 20 : 0, 2);
-	strbuf_add(&m->file, s->local_name ? s->local_name : s->name, name_len);
-	add_extra(&m->file, s, s->descriptor ? 0 : size, s->descriptor ? 0 : body.len, 0, true);
-	strbuf_add(&m->file, body.data ? body.data : "", body.len);
-	if (s->descriptor) {
-		unsigned wide = s->descriptor >= 20 ? 8 : 4;
-
-		if (s->descriptor == 16 || s->descriptor == 24)
-			le(&m->file, 0x08074b50, 4);
-		le(&m->file, crc + (s->descriptor == 8), 4);
-		le(&m->file, body.len, wide);
-		le(&m->file, size, wide);
-	}
-	strbuf_adds(&m->file, s->gap ? s->gap : "");
-	le(&m->central, 0x02014b50, 4);
-	le(&m->central, 0x0314, 2);
-	le(&m->central, 20, 2);
-	le(&m->central, flags, 2);
-	le(&m->central, method, 2);
-	le(&m->central, 0x6b8a, 2); /* 13:28:20 */
-	le(&m->central, 0x58e5, 2); /* 2024-07-05 */
-	le(&m->central, crc, 4);
-	le(&m->central, s->zip64 ? 0xffffffff : body.len, 4);
-	le(&m->central, s->zip64 ? 0xffffffff : size, 4);
-	le(&m->central, name_len, 2);
-	le(&m->central, s->zip64 ? 28 : 0, 2);
-	le(&m->central, 0, 2); /* comment */
-	le(&m->central, 0, 2); /* disk */
-	le(&m->central, 0, 2);
-	le(&m->central, (uint64_t)s->mode << 16, 4);
-	offset += (uint64_t)(int64_t)s->offset_plus;
-	le(&m->central, s->zip64 ? 0xffffffff : offset, 4);
-	strbuf_add(&m->central, s->name, name_len);
-	add_extra(&m->central, s, size, body.len, offset, false);
-	m->count++;
-}
-
-static void end(struct maker *m, bool zip64, const char *comment)
-{
-	uint64_t at = m->file.len, size = m->central.len;
-
-	strbuf_add(&m->file, m->central.data ? m->central.data : "", m->central.len);
-	if (zip64) {
-		uint64_t end64 = m->file.len;
-
-		le(&m->file, 0x06064b50, 4);
-		le(&m->file, 44, 8);
-		le(&m->file, 0x002d002d, 4);
-		le(&m->file, 0, 8);
-		le(&m->file, m->count, 8);
-		le(&m->file, m->count, 8);
-		le(&m->file, size, 8);
-		le(&m->file, at, 8);
-		le(&m->file, 0x07064b50, 4);
-		le(&m->file, 0, 4);
-		le(&m->file, end64, 8);
-		le(&m->file, 1, 4);
-	}
-	le(&m->file, 0x06054b50, 4);
-	le(&m->file, 0, 4);
-	le(&m->file, zip64 ? 0xffff : m->count, 2);
-	le(&m->file, zip64 ? 0xffff : m->count, 2);
-	le(&m->file, zip64 ? 0xffffffff : size, 4);
-	le(&m->file, zip64 ? 0xffffffff : at, 4);
-	le(&m->file, strlen(comment), 2);
-	strbuf_adds(&m->file, comment);
-}
-
-static void maker_release(struct maker *m)
-{
-	strbuf_release(&m->file);
-	strbuf_release(&m->central);
-}
-#define cleanup_maker cleanup(maker_release)
+#include "tests/support/zip.h"
 
 static int file_of(struct slice s)
 {
@@ -179,15 +25,15 @@ static int read_bytes(struct slice s, struct arena *arena, struct zip *out, stru
 }
 
 /* Entries are read, or refused with ERROR_FORMAT, whose text then is in `err`. */
-static bool accepted(const struct spec *specs, size_t count, struct error *err)
+static bool accepted(const struct zip_spec *specs, size_t count, struct error *err)
 {
-	cleanup_maker struct maker m = { 0 };
+	cleanup_zip_maker struct zip_maker m = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	struct zip zip;
 
 	for (size_t i = 0; i < count; i++)
-		add(&m, &specs[i]);
-	end(&m, false, "");
+		zip_add(&m, &specs[i]);
+	zip_end(&m, false, "");
 	if (read_bytes(strbuf_slice(&m.file), &arena, &zip, err) == 0)
 		return true;
 	assert_int_equal(err->code, ERROR_FORMAT);
@@ -198,15 +44,15 @@ static bool accepted(const struct spec *specs, size_t count, struct error *err)
 static void test_entries_come_sorted_with_their_facts(void **state)
 {
 	struct error err = { 0 };
-	cleanup_maker struct maker m = { 0 };
+	cleanup_zip_maker struct zip_maker m = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	struct zip zip;
 
 	(void)state;
-	add(&m, &(struct spec){ .name = "z/b.py", .text = "bbbb", .mode = 0100755, .deflated = true });
-	add(&m, &(struct spec){ .name = "a.py", .text = "a" });
-	add(&m, &(struct spec){ .name = "z/", .mode = 040755 });
-	end(&m, false, "a comment");
+	zip_add(&m, &(struct zip_spec){ .name = "z/b.py", .text = "bbbb", .mode = 0100755, .deflated = true });
+	zip_add(&m, &(struct zip_spec){ .name = "a.py", .text = "a" });
+	zip_add(&m, &(struct zip_spec){ .name = "z/", .mode = 040755 });
+	zip_end(&m, false, "a comment");
 	assert_ok(read_bytes(strbuf_slice(&m.file), &arena, &zip, &err), err);
 	assert_int_equal(zip.count, 3);
 	assert_string_equal(zip.entries[0].path, "a.py");
@@ -221,16 +67,16 @@ static void test_entries_come_sorted_with_their_facts(void **state)
 	assert_null(zip_find(&zip, "z/c.py"));
 }
 
-static int read_entry(const struct spec *spec, struct strbuf *out, struct error *err)
+static int read_entry(const struct zip_spec *spec, struct strbuf *out, struct error *err)
 {
-	cleanup_maker struct maker m = { 0 };
+	cleanup_zip_maker struct zip_maker m = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_fd int fd = -1;
 	cleanup_stream struct stream *s = NULL;
 	struct zip zip;
 
-	add(&m, spec);
-	end(&m, false, "");
+	zip_add(&m, spec);
+	zip_end(&m, false, "");
 	fd = file_of(strbuf_slice(&m.file));
 	assert_ok(zip_read(fd, "test.zip", &arena, &zip, err), *err);
 	s = zip_open(fd, &zip.entries[0]);
@@ -242,7 +88,7 @@ static void test_content_is_read_stored_and_deflated(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct error err = { 0 };
-		struct spec spec = { .name = "f", .text = i & 2 ? "hello hello hello" : "",
+		struct zip_spec spec = { .name = "f", .text = i & 2 ? "hello hello hello" : "",
 				     .deflated = i & 1 };
 		cleanup_strbuf struct strbuf out = { 0 };
 
@@ -253,7 +99,7 @@ static void test_content_is_read_stored_and_deflated(void **state)
 
 static void test_content_that_is_not_what_the_directory_says_is_refused(void **state)
 {
-	static const struct spec specs[] = {
+	static const struct zip_spec specs[] = {
 		{ .name = "f", .text = "hello", .crc_xor = 1 },
 		{ .name = "f", .text = "hello", .deflated = true, .crc_xor = 1 },
 		{ .name = "f", .text = "hello", .deflated = true, .size_plus = 1 },
@@ -278,7 +124,7 @@ static void test_descriptors_of_all_four_lengths_are_read(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		struct error err = { 0 };
-		struct spec specs[] = {
+		struct zip_spec specs[] = {
 			{ .name = "f", .text = "hello", .deflated = true, .descriptor = lengths[i] },
 			{ .name = "g", .text = "hello", .descriptor = lengths[i] },
 		};
@@ -291,14 +137,14 @@ static void test_descriptors_of_all_four_lengths_are_read(void **state)
 static void test_zip64_is_read(void **state)
 {
 	struct error err = { 0 };
-	cleanup_maker struct maker m = { 0 };
+	cleanup_zip_maker struct zip_maker m = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	struct zip zip;
 
 	(void)state;
-	add(&m, &(struct spec){ .name = "f", .text = "hello", .zip64 = true });
-	add(&m, &(struct spec){ .name = "g", .text = "hello", .deflated = true });
-	end(&m, true, "");
+	zip_add(&m, &(struct zip_spec){ .name = "f", .text = "hello", .zip64 = true });
+	zip_add(&m, &(struct zip_spec){ .name = "g", .text = "hello", .deflated = true });
+	zip_end(&m, true, "");
 	assert_ok(read_bytes(strbuf_slice(&m.file), &arena, &zip, &err), err);
 	assert_int_equal(zip.count, 2);
 	assert_int_equal(zip.entries[0].size, 5);
@@ -307,7 +153,7 @@ static void test_zip64_is_read(void **state)
 
 static void test_unsafe_names_are_refused(void **state)
 {
-	static const struct spec specs[] = {
+	static const struct zip_spec specs[] = {
 		{ .name = "/etc/passwd" },
 		{ .name = "../x" },
 		{ .name = "a/../../x" },
@@ -336,7 +182,7 @@ static void test_unsafe_names_are_refused(void **state)
 static void test_names_in_utf8_are_taken(void **state)
 {
 	struct error err = { 0 };
-	struct spec spec = { .name = "caf\xc3\xa9/\xe2\x82\xac/\xf0\x9f\x98\x80", .flags = 1 << 11 };
+	struct zip_spec spec = { .name = "caf\xc3\xa9/\xe2\x82\xac/\xf0\x9f\x98\x80", .flags = 1 << 11 };
 
 	(void)state;
 	if (!accepted(&spec, 1, &err))
@@ -347,7 +193,7 @@ static void test_names_of_more_than_4096_bytes_are_refused(void **state)
 {
 	struct error err = { 0 };
 	cleanup_free char *name = xmalloc(4098);
-	struct spec spec = { .name = name };
+	struct zip_spec spec = { .name = name };
 
 	(void)state;
 	memset(name, 'x', 4097);
@@ -359,7 +205,7 @@ static void test_names_of_more_than_4096_bytes_are_refused(void **state)
 
 static void test_a_path_twice_or_below_a_file_is_refused(void **state)
 {
-	static const struct spec pairs[][2] = {
+	static const struct zip_spec pairs[][2] = {
 		{ { .name = "a" }, { .name = "a" } },
 		{ { .name = "a/" }, { .name = "a" } },
 		{ { .name = "a" }, { .name = "a/b" } },
@@ -375,7 +221,7 @@ static void test_a_path_twice_or_below_a_file_is_refused(void **state)
 
 static void test_what_we_do_not_take_is_refused(void **state)
 {
-	static const struct spec specs[] = {
+	static const struct zip_spec specs[] = {
 		{ .name = "link", .text = "/etc/passwd", .mode = 0120777 },
 		{ .name = "fifo", .mode = 010644 },
 		{ .name = "secret", .flags = 1 },
@@ -398,7 +244,7 @@ static void test_what_we_do_not_take_is_refused(void **state)
 
 static void test_local_headers_that_disagree_are_refused(void **state)
 {
-	static const struct spec specs[] = {
+	static const struct zip_spec specs[] = {
 		{ .name = "name", .local_name = "nama" },
 		{ .name = "flags", .local_flags = 1 << 11 },
 		{ .name = "place", .text = "x", .offset_plus = 1 },
@@ -420,7 +266,7 @@ static void test_local_headers_that_disagree_are_refused(void **state)
 static void test_overlapping_entries_are_refused(void **state)
 {
 	struct error err = { 0 };
-	struct spec specs[] = {
+	struct zip_spec specs[] = {
 		{ .name = "a", .text = "x" },
 		{ .name = "a", .text = "x", .offset_plus = -32 },
 	};
@@ -433,14 +279,14 @@ static void test_overlapping_entries_are_refused(void **state)
 static void test_bytes_before_the_first_entry_are_refused(void **state)
 {
 	struct error err = { 0 };
-	cleanup_maker struct maker m = { 0 };
+	cleanup_zip_maker struct zip_maker m = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	struct zip zip;
 
 	(void)state;
 	strbuf_adds(&m.file, "#!/bin/sh\n");
-	add(&m, &(struct spec){ .name = "f", .text = "x" });
-	end(&m, false, "");
+	zip_add(&m, &(struct zip_spec){ .name = "f", .text = "x" });
+	zip_end(&m, false, "");
 	assert_int_equal(read_bytes(strbuf_slice(&m.file), &arena, &zip, &err), -1);
 	assert_contains(err.text, "belong to no entry");
 }
@@ -449,11 +295,11 @@ static void test_every_truncation_is_refused(void **state)
 {
 	(void)state;
 	for (int zip64 = 0; zip64 < 2; zip64++) {
-		cleanup_maker struct maker m = { 0 };
+		cleanup_zip_maker struct zip_maker m = { 0 };
 
-		add(&m, &(struct spec){ .name = "a/f", .text = "hello", .deflated = true });
-		add(&m, &(struct spec){ .name = "a/g", .text = "x", .zip64 = true });
-		end(&m, zip64, "comment");
+		zip_add(&m, &(struct zip_spec){ .name = "a/f", .text = "hello", .deflated = true });
+		zip_add(&m, &(struct zip_spec){ .name = "a/g", .text = "x", .zip64 = true });
+		zip_end(&m, zip64, "comment");
 		for (size_t len = 0; len < m.file.len; len++) {
 			struct error err = { 0 };
 			struct zip zip;
@@ -469,12 +315,12 @@ static void test_every_truncation_is_refused(void **state)
 /* Whatever one byte says: no crash, and what is read keeps its promises. */
 static void test_a_changed_byte_never_breaks_the_promises(void **state)
 {
-	cleanup_maker struct maker m = { 0 };
+	cleanup_zip_maker struct zip_maker m = { 0 };
 
 	(void)state;
-	add(&m, &(struct spec){ .name = "a/f", .text = "hello", .deflated = true });
-	add(&m, &(struct spec){ .name = "a/g", .text = "x", .zip64 = true });
-	end(&m, true, "");
+	zip_add(&m, &(struct zip_spec){ .name = "a/f", .text = "hello", .deflated = true });
+	zip_add(&m, &(struct zip_spec){ .name = "a/g", .text = "x", .zip64 = true });
+	zip_end(&m, true, "");
 	for (size_t i = 0; i < m.file.len * 8; i++) {
 		struct error err = { 0 };
 		struct zip zip = { 0 };
@@ -499,23 +345,23 @@ static void test_too_many_entries_are_a_limit(void **state)
 	struct zip zip;
 
 	(void)state;
-	le(&file, 0x06064b50, 4);
-	le(&file, 44, 8);
-	le(&file, 0, 4);
-	le(&file, 0, 8);
-	le(&file, 500001, 8);
-	le(&file, 500001, 8);
-	le(&file, 0, 8);
-	le(&file, 0, 8);
-	le(&file, 0x07064b50, 4);
-	le(&file, 0, 4);
-	le(&file, 0, 8);
-	le(&file, 1, 4);
-	le(&file, 0x06054b50, 4);
-	le(&file, 0, 4);
-	le(&file, UINT64_MAX, 4);
-	le(&file, UINT64_MAX, 8);
-	le(&file, 0, 2);
+	zip_le(&file, 0x06064b50, 4);
+	zip_le(&file, 44, 8);
+	zip_le(&file, 0, 4);
+	zip_le(&file, 0, 8);
+	zip_le(&file, 500001, 8);
+	zip_le(&file, 500001, 8);
+	zip_le(&file, 0, 8);
+	zip_le(&file, 0, 8);
+	zip_le(&file, 0x07064b50, 4);
+	zip_le(&file, 0, 4);
+	zip_le(&file, 0, 8);
+	zip_le(&file, 1, 4);
+	zip_le(&file, 0x06054b50, 4);
+	zip_le(&file, 0, 4);
+	zip_le(&file, UINT64_MAX, 4);
+	zip_le(&file, UINT64_MAX, 8);
+	zip_le(&file, 0, 2);
 	assert_int_equal(read_bytes(strbuf_slice(&file), &arena, &zip, &err), -1);
 	assert_int_equal(err.code, ERROR_LIMIT);
 }
@@ -524,7 +370,7 @@ static void test_an_entry_that_grows_beyond_its_size_is_cut_off(void **state)
 {
 	struct error err = { 0 };
 	cleanup_strbuf struct strbuf big = { 0 }, out = { 0 };
-	struct spec spec = { .name = "bomb", .deflated = true };
+	struct zip_spec spec = { .name = "bomb", .deflated = true };
 
 	(void)state;
 	for (size_t i = 0; i < 1000000; i++)
