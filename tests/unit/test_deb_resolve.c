@@ -18,8 +18,11 @@ static void add_index(struct deb_universe *u, struct strbuf *text, const char *c
 
 		assert_true(slice_cut(&rest, ';', &head));
 		assert_true(slice_cut(&head, ' ', &name));
-		strbuf_addf(text, "Package: %.*s\nVersion: %.*s\n", (int)name.len,
-			    (const char *)name.data, (int)head.len, (const char *)head.data);
+		strbuf_adds(text, "Package: ");
+		strbuf_add(text, name.data, name.len);
+		strbuf_adds(text, "\nVersion: ");
+		strbuf_add(text, head.data, head.len);
+		strbuf_addc(text, '\n');
 		strbuf_adds(text, arch ? "" : "Architecture: amd64\n");
 		while (slice_cut(&rest, ';', &field))
 			strbuf_addf(text, "%.*s\n", (int)field.len, (const char *)field.data);

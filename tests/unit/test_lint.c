@@ -275,22 +275,23 @@ static void test_the_json_report_follows_its_schema(void **state)
 	release(&t);
 }
 
-static void test_the_stack_is_told_by_labels_records_and_file_names(void **state)
+#define NCCL_RECORD                                                                              \
+	"file usr/lib/python3/site-packages/nvidia_nccl_cu12-2.26.2.dist-info/METADATA "         \
+	"=Metadata-Version: 2.1\\nName: nvidia-nccl-cu12\\nVersion: 2.26.2\\n\n"
+
+static void test_the_stack_is_told_by_labels_and_records(void **state)
 {
 	struct lint_test labelled = { 0 }, found = { 0 };
 
 	(void)state;
-	judge(&labelled, "label io.gpuimg.cuda=13.0\n"
-			 "elf /usr/local/cuda/lib64/libcudart.so.12.4.127 soname=libcudart.so.12\n");
+	judge(&labelled, "label io.gpuimg.cuda=13.0\nlayer\n" NCCL_RECORD);
 	assert_string_equal(labelled.result.stack.cuda, "13.0");
-	assert_null(labelled.result.stack.nccl);
-	judge(&found, "elf /usr/lib/libcudart.so.12.4.127 soname=libcudart.so.12\n"
-		      "elf /usr/lib/libcudnn.so.9 soname=libcudnn.so.9\n"
-		      "file /usr/lib/python3/site-packages/nvidia_nccl_cu12-2.26.2.dist-info/METADATA "
-		      "<<Metadata-Version: 2.1\\nName: nvidia-nccl-cu12\\nVersion: 2.26.2\\n\n");
-	assert_string_equal(found.result.stack.cuda, "12.4");
-	assert_string_equal(found.result.stack.nccl, "2.26.2");
-	assert_null(found.result.stack.cudnn); /* a soname is no version */
+	assert_string_equal(labelled.result.stack.nccl, "2.26.2");
+	judge(&found, "layer\nfile usr/lib/python3/site-packages/nvidia_cuda_runtime-13.0.96.dist-info/"
+		      "METADATA =Metadata-Version: 2.1\\nName: nvidia-cuda-runtime\\n"
+		      "Version: 13.0.96\\n\n");
+	assert_string_equal(found.result.stack.cuda, "13.0");
+	assert_null(found.result.stack.cudnn); /* nothing tells, so nothing is said */
 	release(&labelled);
 	release(&found);
 }
@@ -356,7 +357,7 @@ int main(void)
 		cmocka_unit_test(test_an_acceptance_ends_on_its_day),
 		cmocka_unit_test(test_no_report_shows_a_secret),
 		cmocka_unit_test(test_the_json_report_follows_its_schema),
-		cmocka_unit_test(test_the_stack_is_told_by_labels_records_and_file_names),
+		cmocka_unit_test(test_the_stack_is_told_by_labels_and_records),
 		cmocka_unit_test(test_the_same_image_gives_the_same_report),
 		cmocka_unit_test(test_an_unpacked_root_is_judged_without_layers),
 	};
