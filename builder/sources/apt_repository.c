@@ -207,9 +207,10 @@ static int check_keyrings(const struct apt_source *source, const struct apt_keys
 {
 	for (size_t i = 0; !source->trusted && i < keys->keyring_count; i++) {
 		if (access(keys->keyrings[i], R_OK) < 0)
-			return error_set_errno(err, errno,
-					       "%s: keyring %s, which its signature is checked with",
-					       r->display, keys->keyrings[i]);
+			return error_set(err, ERROR_INTEGRITY,
+					 "%s: keyring %s is missing, which its signature is to be "
+					 "checked with",
+					 r->display, keys->keyrings[i]);
 	}
 	return 0;
 }
