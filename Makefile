@@ -146,16 +146,18 @@ check: ## everything that needs no GPU; installs what is missing when run as roo
 check-all: all
 	@tests/run-all
 
-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs ## write the generated pages: docs/rules/, docs/manifest.md
+docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema ## write the generated pages: docs/rules/, docs/manifest.md, docs/stack.schema.json
 	@mkdir -p docs/rules
 	$Q$O/tests/tools/rule_pages docs/rules
 	$Q$O/tests/tools/manifest_docs >docs/manifest.md
+	$Q$O/tests/tools/stack_schema >docs/stack.schema.json
 
-check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs ## the generated pages are up to date
+check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema ## the generated pages are up to date
 	@rm -rf $O/docs && mkdir -p $O/docs/rules
 	$Q$O/tests/tools/rule_pages $O/docs/rules
 	$Q$O/tests/tools/manifest_docs >$O/docs/manifest.md
-	@diff -r $O/docs/rules docs/rules && diff $O/docs/manifest.md docs/manifest.md || \
+	$Q$O/tests/tools/stack_schema >$O/docs/stack.schema.json
+	@diff -r $O/docs/rules docs/rules && diff $O/docs/manifest.md docs/manifest.md && diff $O/docs/stack.schema.json docs/stack.schema.json || \
 		{ echo 'run `make docs` and commit what it changes'; exit 1; }
 
 check-kernels: ## the committed PTX assembles (where a CUDA toolkit is)

@@ -22,6 +22,16 @@ void arena_release(struct arena *a)
 	}
 }
 
+void arena_adopt(struct arena *into, struct arena *from)
+{
+	struct arena_block **end = &into->blocks;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = from->blocks;
+	from->blocks = NULL;
+}
+
 void *arena_alloc(struct arena *a, size_t bytes)
 {
 	struct arena_block *b = a->blocks;

@@ -17,6 +17,8 @@ struct arena {
 void arena_release(struct arena *a);
 #define cleanup_arena cleanup(arena_release)
 
+/* All that `from` holds now belongs to `into`; `from` is empty. Pointers stay valid. */
+void arena_adopt(struct arena *into, struct arena *from);
 /* `bytes` zeroed bytes, aligned for any type. */
 void *arena_alloc(struct arena *a, size_t bytes) __attribute__((returns_nonnull));
 /* `count` zeroed elements of `bytes` bytes; ends the program when the product overflows. */

@@ -6,6 +6,7 @@
 #include "builder/image_config.h"
 #include "builder/image_record.h"
 #include "builder/layer.h"
+#include "builder/lock.h"
 #include "builder/plan.h"
 #include "builder/publish.h"
 #include "builder/stage.h"
@@ -48,10 +49,8 @@ static int check_lock(const struct build *b, struct error *err)
 	const struct lockfile *lock = b->request->lock;
 	const struct lock_input *missing;
 
-	if (!digest_equal(&lock->manifest, &b->request->stack->digest))
-		return error_set(err, ERROR_USAGE,
-				 "%s has changed since it was locked; run `gpuimg lock` again",
-				 b->request->stack->file);
+	if (lock_check_current(lock, b->request->stack, err) < 0)
+		return -1;
 	if (lock->assembly != ASSEMBLY_VERSION)
 		return error_set(err, ERROR_USAGE,
 				 "the lock is for assembly version %u, this program has %d; run "

@@ -281,11 +281,22 @@ static int fill_stack(struct locking *l, struct error *err)
 	return 0;
 }
 
+static void take_keys(const struct stack *stack, struct lockfile *out)
+{
+	out->manifest = stack->digest;
+	for (size_t i = 0; i < stack->key_count; i++) {
+		struct lock_key key = { .path = arena_strdup(&out->arena, stack->keys[i].path),
+					.digest = stack->keys[i].digest };
+
+		vec_push(&out->keys, key);
+	}
+}
+
 int lock_stack(const struct lock_request *request, struct lockfile *out, struct error *err)
 {
 	struct locking l = { .request = request, .stack = request->stack, .lock = out };
 
-	out->manifest = request->stack->digest;
+	take_keys(request->stack, out);
 	out->assembly = ASSEMBLY_VERSION;
 	l.context = (struct source_context){ .stack = request->stack, .store = request->store,
 					     .http = request->http, .out = request->out,

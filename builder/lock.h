@@ -28,4 +28,11 @@ struct lock_request {
 int lock_stack(const struct lock_request *request, struct lockfile *out,
 	       struct error *err) MUST_USE;
 
+/*
+ * The lock must be of this manifest: ERROR_USAGE names the keys that have moved since and says how
+ * to lock again.
+ */
+int lock_check_current(const struct lockfile *lock, const struct stack *stack,
+		       struct error *err) MUST_USE;
+
 #endif

@@ -7,6 +7,8 @@
 #include "cli/lint_check.h"
 #include "cli/progress.h"
 #include "cli/report_output.h"
+#include "cli/stack_arg.h"
+#include "oci/reference.h"
 
 static const struct option options[] = {
 	{ .name = "to", .letter = 't', .value = "IMAGE", .repeatable = true,
@@ -16,6 +18,8 @@ static const struct option options[] = {
 	{ .name = "no-lint", .help = "do not check the image before it is written" },
 	{ .name = "jobs", .letter = 'j', .value = "N",
 	  .help = "threads (default: as many as there are processors)" },
+	STACK_SET_OPTION,
+	STACK_VARIANT_OPTION,
 	REPORT_OUTPUT_OPTION("text or json"),
 	{ 0 },
 };
@@ -25,14 +29,17 @@ struct texts {
 	size_t len, cap;
 };
 
-/* What one build works with. */
+/* What the build of one image works with. */
 struct build_call {
 	const struct invocation *in;
-	struct stack stack;
+	struct stack *stack;
 	struct lockfile lock;
 	struct store *store;
 	char *lock_path;
 	bool offline;
+	bool is_one_of_many;
+	const struct report_outputs *outputs;
+	struct strbuf *reports; /* one for each output */
 };
 
 /* Without a lock it is made now, unless that is forbidden. */
@@ -45,12 +52,12 @@ static int make_lock(struct build_call *call, struct error *err)
 		return error_set(err, ERROR_NOT_FOUND,
 				 "%s does not exist, and --offline forbids to make it: run `gpuimg lock "
 				 "%s` where there is a network",
-				 call->lock_path, call->stack.file);
+				 call->lock_path, call->stack->file);
 	out_note(call->in->out, "%s does not exist: locking", call->lock_path);
 	http = http_client_new(&(struct http_options){ 0 });
-	if (lock_stack(&(struct lock_request){ &call->stack, call->store, http, call->in->out },
+	if (lock_stack(&(struct lock_request){ call->stack, call->store, http, call->in->out },
 		       &call->lock, err) < 0)
-		return error_wrap(err, "lock %s", call->stack.file);
+		return error_wrap(err, "lock %s", call->stack->file);
 	lockfile_write(&call->lock, &text);
 	return fs_write(AT_FDCWD, call->lock_path, strbuf_slice(&text), 0644, err);
 }
@@ -75,23 +82,40 @@ static int bring_inputs(struct build_call *call, struct error *err)
 
 static int prepare(struct build_call *call, struct error *err)
 {
-	if (stack_read(call->in->args[0], &call->stack, err) < 0)
-		return -1;
-	call->lock_path = lockfile_path(call->in->args[0]);
-	call->store = store_open(option_text(call->in, "store", NULL), err);
-	if (!call->store)
-		return -1;
+	call->lock_path = stack_arg_lock(call->stack);
 	if (!fs_exists(AT_FDCWD, call->lock_path)) {
 		if (make_lock(call, err) < 0)
 			return -1;
 	} else if (lockfile_read(call->lock_path, &call->lock, err) < 0) {
 		return -1;
 	}
-	if (!digest_equal(&call->lock.manifest, &call->stack.digest))
-		return error_set(err, ERROR_USAGE,
-				 "%s was made for another text of %s: run `gpuimg lock %s`",
-				 call->lock_path, call->stack.file, call->stack.file);
+	if (lock_check_current(&call->lock, call->stack, err) < 0)
+		return error_wrap(err, "%s", call->lock_path);
 	return bring_inputs(call, err);
+}
+
+/* A destination with {name}, {tag} and {variant} filled in. */
+static const char *fill_in(const char *to, const struct stack *stack, struct arena *arena)
+{
+	const struct {
+		const char *word, *value;
+	} words[] = { { "{name}", stack->name }, { "{tag}", stack->tag },
+		      { "{variant}", stack->variant } };
+	cleanup_strbuf struct strbuf filled = { 0 };
+
+	while (*to) {
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(words) && !str_starts(to, words[i].word))
+			i++;
+		if (i < ARRAY_LEN(words)) {
+			strbuf_adds(&filled, words[i].value);
+			to += strlen(words[i].word);
+		} else {
+			strbuf_addc(&filled, *to++);
+		}
+	}
+	return arena_strdup(arena, strbuf_text(&filled));
 }
 
 static void destinations(const struct build_call *call, struct texts *out, struct arena *arena)
@@ -99,10 +123,35 @@ static void destinations(const struct build_call *call, struct texts *out, struc
 	const char *text;
 
 	for (size_t n = 0; (text = option_nth(call->in, "to", n)); n++)
-		vec_push(out, text);
+		vec_push(out, fill_in(text, call->stack, arena));
 	if (!out->len)
-		vec_push(out, arena_printf(arena, "oci:out/%s:%s", call->stack.name,
-					   call->stack.tag));
+		vec_push(out, fill_in("oci:out/{name}:{tag}", call->stack, arena));
+}
+
+/* Images of a matrix must not be written over each other. */
+static int check_destinations(const struct invocation *in, const struct stacks *stacks,
+			      struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *to;
+
+	for (size_t n = 0; (to = option_nth(in, "to", n)); n++) {
+		const char *colon = strrchr(to, ':'), *first = strchr(to, ':');
+		bool tagged = colon != first && reference_tag_valid(colon + 1);
+
+		if (stacks->count < 2 || (str_starts(to, "oci:") && !tagged))
+			continue;
+		for (size_t i = 1; i < stacks->count; i++) {
+			if (str_equal(fill_in(to, &stacks->items[i], &arena),
+				      fill_in(to, &stacks->items[0], &arena)))
+				return error_set(err, ERROR_USAGE,
+						 "--to %s: the %zu images of the matrix would be written "
+						 "over each other; put {tag} or {variant} into it, or "
+						 "choose one with --variant",
+						 to, stacks->count);
+		}
+	}
+	return 0;
 }
 
 static int take_created(struct build_request *request, struct error *err)
@@ -121,12 +170,27 @@ static int take_created(struct build_request *request, struct error *err)
 	return 0;
 }
 
-static int build(struct build_call *call, struct texts *to, const struct report_outputs *outputs,
-		 struct error *err)
+static void report(struct build_call *call, const struct build_result *result,
+		   const struct texts *to)
+{
+	for (size_t i = 0; i < call->outputs->len; i++) {
+		struct strbuf *text = &call->reports[i];
+
+		if (!str_equal(call->outputs->items[i].format, "json")) {
+			build_report_text(call->in->out, call->stack, result, to->items, to->len, text);
+			continue;
+		}
+		if (call->is_one_of_many)
+			strbuf_adds(text, text->len ? ",\n" : "[\n");
+		build_report_json(call->stack, &call->lock, result, to->items, to->len, text);
+	}
+}
+
+static int build(struct build_call *call, struct texts *to, struct error *err)
 {
 	cleanup_build_result struct build_result result = { 0 };
-	struct lint_check check = { .in = call->in, .stack = &call->stack };
-	struct build_request request = { .stack = &call->stack,
+	struct lint_check check = { .in = call->in, .stack = call->stack };
+	struct build_request request = { .stack = call->stack,
 					 .lock = &call->lock,
 					 .store = call->store,
 					 .destinations = to->items,
@@ -143,46 +207,82 @@ static int build(struct build_call *call, struct texts *to, const struct report_
 		request.check_user = &check;
 	}
 	if (build_run(&request, &result, err) < 0)
-		return error_wrap(err, "build %s", call->stack.file);
+		return error_wrap(err, "build %s", stack_arg_name(call->stack));
 	for (size_t i = 0; i < result.warnings.len; i++)
 		out_warn(call->in->out, "%s", result.warnings.items[i]);
-	for (size_t i = 0; i < outputs->len; i++) {
-		cleanup_strbuf struct strbuf text = { 0 };
+	report(call, &result, to);
+	return 0;
+}
 
-		if (str_equal(outputs->items[i].format, "json"))
-			build_report_json(&call->stack, &call->lock, &result, to->items, to->len, &text);
-		else
-			build_report_text(call->in->out, &call->stack, &result, to->items, to->len,
-					  &text);
-		if (report_output_write(&outputs->items[i], strbuf_slice(&text), call->in->out,
-					err) < 0)
+/* One image, from its lock to its destinations. */
+static int build_one(struct build_call *call, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct texts to = { 0 };
+	int rc = prepare(call, err);
+
+	if (rc == 0) {
+		destinations(call, &to, &arena);
+		rc = build(call, &to, err);
+	}
+	vec_release(&to);
+	free(call->lock_path);
+	lockfile_release(&call->lock);
+	return rc;
+}
+
+/* Of several images, a list of their reports. */
+static int write_reports(const struct invocation *in, const struct report_outputs *outputs,
+			 struct strbuf *reports, bool many, struct error *err)
+{
+	for (size_t i = 0; i < outputs->len; i++) {
+		if (many && str_equal(outputs->items[i].format, "json"))
+			strbuf_adds(&reports[i], "]\n");
+		if (report_output_write(&outputs->items[i], strbuf_slice(&reports[i]), in->out, err) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+static int build_all(const struct invocation *in, struct stacks *stacks, struct store *store,
+		     const struct report_outputs *outputs, struct error *err)
+{
+	cleanup_free struct strbuf *reports = xcalloc(outputs->len + 1, sizeof(*reports));
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < stacks->count; i++) {
+		struct build_call call = { .in = in,
+					   .stack = &stacks->items[i],
+					   .store = store,
+					   .offline = option_given(in, "offline"),
+					   .is_one_of_many = stacks->count > 1,
+					   .outputs = outputs,
+					   .reports = reports };
+
+		rc = build_one(&call, err);
+	}
+	if (rc == 0)
+		rc = write_reports(in, outputs, reports, stacks->count > 1, err);
+	for (size_t i = 0; i < outputs->len; i++)
+		strbuf_release(&reports[i]);
+	return rc;
 }
 
 static int run(const struct invocation *in, struct error *err)
 {
 	static const char *const formats[] = { "text", "json", NULL };
 	cleanup_report_outputs struct report_outputs outputs = { 0 };
-	struct build_call call = { .in = in, .offline = option_given(in, "offline") };
-	struct arena arena = { 0 };
-	struct texts to = { 0 };
-	int rc = report_outputs_parse(in, formats, &outputs, err);
+	cleanup_stacks struct stacks stacks = { 0 };
+	cleanup_store struct store *store = NULL;
 
-	if (rc == 0)
-		rc = prepare(&call, err);
-	if (rc == 0) {
-		destinations(&call, &to, &arena);
-		rc = build(&call, &to, &outputs, err);
-	}
-	vec_release(&to);
-	arena_release(&arena);
-	free(call.lock_path);
-	store_close(call.store);
-	lockfile_release(&call.lock);
-	stack_release(&call.stack);
-	return rc;
+	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
+	    stack_arg_read(in, in->args[0], &stacks, err) < 0 ||
+	    check_destinations(in, &stacks, err) < 0)
+		return -1;
+	store = store_open(option_text(in, "store", NULL), err);
+	if (!store)
+		return -1;
+	return build_all(in, &stacks, store, &outputs, err);
 }
 
 const struct command command_build = {
@@ -194,7 +294,8 @@ const struct command command_build = {
 		"directly as layers, without a daemon, without root and with the same bytes every time.\n"
 		"A missing lock is made, missing inputs are fetched, unless --offline. The image is\n"
 		"linted first and not written when there are findings at or above the manifest's\n"
-		"threshold (lint.fail-on). SOURCE_DATE_EPOCH sets the image's creation time.",
+		"threshold (lint.fail-on). SOURCE_DATE_EPOCH sets the image's creation time. All images\n"
+		"of a manifest with a matrix are built; {name}, {tag} and {variant} in IMAGE are filled in.",
 	.examples = "gpuimg build stack.yaml                              # to oci:out/NAME:TAG\n"
 		    "gpuimg build --offline --to oci-archive:app.tar stack.yaml\n",
 	.options = options,

@@ -2,47 +2,86 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/stack_arg.h"
 
 static const struct option options[] = {
+	STACK_VARIANT_OPTION,
 	{ .name = "jobs", .letter = 'j', .value = "N", .help = "transfers at a time (default 4)" },
 	{ 0 },
 };
 
-/* A manifest's name stands for its lock. */
-static char *lock_of(const char *arg)
+struct paths {
+	char **items;
+	size_t len, cap;
+};
+
+static void paths_release(struct paths *paths)
 {
-	return str_ends(arg, ".lock.json") ? xstrdup(arg) : lockfile_path(arg);
+	for (size_t i = 0; i < paths->len; i++)
+		free(paths->items[i]);
+	vec_release(paths);
+}
+
+/* A manifest's name stands for its lock; one with a matrix has several. */
+static int locks_of(const struct invocation *in, struct paths *out, struct error *err)
+{
+	const char *arg = in->args[0];
+	cleanup_stacks struct stacks stacks = { 0 };
+	cleanup_free char *plain = lockfile_path(arg, "");
+
+	if (str_ends(arg, ".lock.json") ||
+	    (fs_exists(AT_FDCWD, plain) && !option_given(in, "variant"))) {
+		vec_push(out, str_ends(arg, ".lock.json") ? xstrdup(arg) : steal_ptr(&plain));
+		return 0;
+	}
+	if (stack_arg_read(in, arg, &stacks, err) < 0)
+		return -1;
+	for (size_t i = 0; i < stacks.count; i++)
+		vec_push(out, stack_arg_lock(&stacks.items[i]));
+	return 0;
+}
+
+static int fetch_one(const struct invocation *in, const char *path, struct store *store,
+		     uint64_t jobs, struct error *err)
+{
+	cleanup_lockfile struct lockfile lock = { 0 };
+	struct fetch_result result = { 0 };
+	struct progress progress = progress_start(in, "fetch");
+	struct fetch_request request = { .lock = &lock,
+					 .store = store,
+					 .workers = (unsigned)jobs,
+					 .report = progress_fetch,
+					 .report_user = &progress };
+	char a[32], b[32];
+	int rc;
+
+	if (lockfile_read(path, &lock, err) < 0)
+		return -1;
+	rc = fetch_lock(&request, &result, err);
+	progress_end(&progress);
+	if (rc < 0)
+		return error_wrap(err, "fetch %s", path);
+	out_note(in->out, "%s: %zu inputs, %s; %zu fetched now, %s", path, result.inputs,
+		 out_size(result.bytes, a), result.fetched, out_size(result.fetched_bytes, b));
+	return 0;
 }
 
 static int run(const struct invocation *in, struct error *err)
 {
-	cleanup_lockfile struct lockfile lock = { 0 };
 	cleanup_store struct store *store = NULL;
-	cleanup_free char *path = lock_of(in->args[0]);
-	struct fetch_result result = { 0 };
-	struct progress progress = progress_start(in, "fetch");
-	struct fetch_request request = { .lock = &lock,
-					 .report = progress_fetch,
-					 .report_user = &progress };
+	struct paths paths = { 0 };
 	uint64_t jobs;
-	char a[32], b[32];
+	int rc;
 
-	if (option_number(in, "jobs", 1, 64, 4, &jobs, err) < 0 ||
-	    lockfile_read(path, &lock, err) < 0)
+	if (option_number(in, "jobs", 1, 64, 4, &jobs, err) < 0)
 		return -1;
-	store = store_open(option_text(in, "store", NULL), err);
-	if (!store)
-		return -1;
-	request.store = store;
-	request.workers = (unsigned)jobs;
-	if (fetch_lock(&request, &result, err) < 0) {
-		progress_end(&progress);
-		return error_wrap(err, "fetch %s", path);
-	}
-	progress_end(&progress);
-	out_note(in->out, "%s: %zu inputs, %s; %zu fetched now, %s", path, result.inputs,
-		 out_size(result.bytes, a), result.fetched, out_size(result.fetched_bytes, b));
-	return 0;
+	rc = locks_of(in, &paths, err);
+	if (rc == 0 && !(store = store_open(option_text(in, "store", NULL), err)))
+		rc = -1;
+	for (size_t i = 0; rc == 0 && i < paths.len; i++)
+		rc = fetch_one(in, paths.items[i], store, jobs, err);
+	paths_release(&paths);
+	return rc;
 }
 
 const struct command command_fetch = {

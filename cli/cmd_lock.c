@@ -1,8 +1,11 @@
 #include "builder/lock.h"
 
 #include "cli/command.h"
+#include "cli/stack_arg.h"
 
 static const struct option options[] = {
+	STACK_SET_OPTION,
+	STACK_VARIANT_OPTION,
 	{ .name = "check", .help = "change nothing; exit 1 when the lock is not up to date" },
 	{ 0 },
 };
@@ -46,36 +49,61 @@ static bool read_old(const char *path, struct strbuf *text, struct lockfile *old
 	       lockfile_parse(strbuf_slice(text), path, old, &ignored) == 0;
 }
 
-static int run(const struct invocation *in, struct error *err)
+/* What is the same for all images of a manifest. */
+struct lock_call {
+	const struct invocation *in;
+	struct store *store;
+	struct http_client *http;
+};
+
+/* 0, or 1 with --check and a lock that is not up to date. */
+static int lock_one(const struct lock_call *call, struct stack *stack, struct error *err)
 {
-	cleanup_stack struct stack stack = { 0 };
-	cleanup_store struct store *store = NULL;
-	cleanup_http struct http_client *http = http_client_new(&(struct http_options){ 0 });
 	cleanup_lockfile struct lockfile lock = { 0 }, old = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 }, old_text = { 0 };
-	cleanup_free char *path = lockfile_path(in->args[0]);
+	cleanup_free char *path = stack_arg_lock(stack);
+	const struct out *out = call->in->out;
 	bool same;
 
-	if (stack_read(in->args[0], &stack, err) < 0)
-		return -1;
-	store = store_open(option_text(in, "store", NULL), err);
-	if (!store)
-		return -1;
-	if (lock_stack(&(struct lock_request){ &stack, store, http, in->out }, &lock, err) < 0)
-		return error_wrap(err, "lock %s", in->args[0]);
+	if (lock_stack(&(struct lock_request){ stack, call->store, call->http, out }, &lock, err) < 0)
+		return error_wrap(err, "lock %s", stack_arg_name(stack));
 	if (read_old(path, &old_text, &old) && check_dates(&old, &lock, err) < 0)
-		return error_wrap(err, "lock %s", in->args[0]);
+		return error_wrap(err, "lock %s", stack_arg_name(stack));
 	lockfile_write(&lock, &text);
 	same = slice_equal(strbuf_slice(&text), strbuf_slice(&old_text));
-	if (option_given(in, "check")) {
-		out_note(in->out, "%s is %s", path, same ? "up to date" : "not up to date");
+	if (option_given(call->in, "check")) {
+		out_note(out, "%s is %s", path, same ? "up to date" : "not up to date");
 		return same ? 0 : 1;
 	}
 	if (!same && fs_write(AT_FDCWD, path, strbuf_slice(&text), 0644, err) < 0)
 		return -1;
-	out_note(in->out, "%s: %zu inputs locked%s", path, count_inputs(&lock),
+	out_note(out, "%s: %zu inputs locked%s", path, count_inputs(&lock),
 		 same ? ", nothing changed" : "");
 	return 0;
+}
+
+static int run(const struct invocation *in, struct error *err)
+{
+	cleanup_stacks struct stacks stacks = { 0 };
+	cleanup_store struct store *store = NULL;
+	cleanup_http struct http_client *http = http_client_new(&(struct http_options){ 0 });
+	struct lock_call call = { .in = in, .http = http };
+	int status = 0;
+
+	if (stack_arg_read(in, in->args[0], &stacks, err) < 0)
+		return -1;
+	store = store_open(option_text(in, "store", NULL), err);
+	if (!store)
+		return -1;
+	call.store = store;
+	for (size_t i = 0; i < stacks.count; i++) {
+		int rc = lock_one(&call, &stacks.items[i], err);
+
+		if (rc < 0)
+			return -1;
+		status |= rc;
+	}
+	return status;
 }
 
 const struct command command_lock = {
@@ -86,7 +114,8 @@ const struct command command_lock = {
 		"Asks the sources of the stack manifest STACK for every package that its stages need,\n"
 		"with all they depend on, and writes each with its address, SHA-256 and size to the\n"
 		"lock beside the manifest (stack.yaml: stack.lock.json). Repository signatures are\n"
-		"checked before anything is believed. Builds use nothing that is not in the lock.",
+		"checked before anything is believed. Builds use nothing that is not in the lock.\n"
+		"A manifest with a matrix has a lock for each of its images (stack.VARIANT.lock.json).",
 	.examples = "gpuimg lock stack.yaml            # resolve, write stack.lock.json\n"
 		    "gpuimg lock --check stack.yaml    # in CI: is the lock up to date?\n",
 	.options = options,

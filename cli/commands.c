@@ -6,6 +6,7 @@ extern const struct command command_inspect;
 extern const struct command command_lint;
 extern const struct command command_lock;
 extern const struct command command_push;
+extern const struct command command_schema;
 extern const struct command command_test;
 
 const struct command *const commands[] = {
@@ -15,6 +16,7 @@ const struct command *const commands[] = {
 	&command_lint,
 	&command_lock,
 	&command_push,
+	&command_schema,
 	&command_test,
 	NULL,
 };

@@ -14,6 +14,7 @@ struct node_pair;
 
 struct node {
 	enum node_type type;
+	const char *file;    /* the name its text was given when it was parsed, borrowed */
 	size_t line, column; /* from 1 */
 	const char *text;    /* NODE_SCALAR: its value; else "" */
 	bool quoted;         /* NODE_SCALAR: was written in quotes, so it is text, never a number */

@@ -310,6 +310,7 @@ static int read_node(struct parser *p, const yaml_event_t *event, unsigned depth
 	if (count_nodes(p, event->start_mark, 1, err) < 0)
 		return -1;
 	*out = (struct node){ .text = "",
+			      .file = p->name,
 			      .line = at_line(event->start_mark),
 			      .column = at_column(event->start_mark) };
 	switch (event->type) {
@@ -340,7 +341,7 @@ static int read_document(struct parser *p, struct node *out, struct error *err)
 	bool have = false;
 	int rc = 0;
 
-	*out = (struct node){ .type = NODE_NULL, .text = "", .line = 1, .column = 1 };
+	*out = (struct node){ .type = NODE_NULL, .text = "", .file = p->name, .line = 1, .column = 1 };
 	while (rc == 0) {
 		yaml_event_t event;
 

@@ -13,7 +13,7 @@
 
 /*
  * `name` is for error texts ("stack.yaml:12:3: …"). ERROR_FORMAT, ERROR_LIMIT.
- * *out lives in `arena`.
+ * *out lives in `arena`; each node's `file` is `name`, which must live as long.
  */
 int yaml_parse(struct slice text, const char *name, struct arena *arena, struct node *out,
 	       struct error *err) MUST_USE;

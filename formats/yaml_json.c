@@ -192,7 +192,7 @@ static int scan_list(struct scanner *s, unsigned depth, struct node *out, struct
 
 static int scan_pair(struct scanner *s, unsigned depth, struct node_pair *out, struct error *err)
 {
-	out->key = (struct node){ .line = s->line, .column = s->column };
+	out->key = (struct node){ .file = s->name, .line = s->line, .column = s->column };
 	if (scan_string(s, &out->key, err) < 0)
 		return -1;
 	skip_blanks(s);
@@ -229,7 +229,7 @@ static int scan_map(struct scanner *s, unsigned depth, struct node *out, struct 
 static int scan_node(struct scanner *s, unsigned depth, struct node *out, struct error *err)
 {
 	skip_blanks(s);
-	*out = (struct node){ .text = "", .line = s->line, .column = s->column };
+	*out = (struct node){ .text = "", .file = s->name, .line = s->line, .column = s->column };
 	if (depth > DEPTH_LIMIT)
 		return error_set(err, ERROR_LIMIT, "%s:%zu:%zu: nested deeper than %d levels", s->name,
 				 s->line, s->column, DEPTH_LIMIT);

@@ -15,8 +15,8 @@ static const char *const kind_names[] = {
 };
 
 /* What the parts of a lock may hold, sorted as they are written. */
-static const char *const top_members[] = { "assembly", "manifest", "platforms",
-					   "schema",   "sources",  "stack" };
+static const char *const top_members[] = { "assembly", "keys",	   "manifest", "platforms",
+					   "schema",   "sources", "stack" };
 static const char *const stack_members[] = { "cuda", "cudnn",  "driver",
 					     "nccl", "python", "require_cuda" };
 static const char *const source_members[] = { "date", "digest", "id", "suite", "type" };
@@ -253,6 +253,24 @@ static int parse_stack(struct lockfile *lock, const json_t *top, struct error *e
 	return 0;
 }
 
+static int parse_keys(struct lockfile *lock, const json_t *top, struct error *err)
+{
+	json_t *keys;
+
+	if (json_get_object_opt(top, "", "keys", &keys, err) < 0)
+		return -1;
+	for (void *i = json_object_iter(keys); i; i = json_object_iter_next(keys, i)) {
+		const char *path = json_object_iter_key(i);
+		struct lock_key *key = vec_add(&lock->keys);
+
+		if (check_text(path, "keys", "path", true, err) < 0 ||
+		    get_digest(keys, "keys", path, &key->digest, err) < 0)
+			return -1;
+		key->path = arena_strdup(&lock->arena, path);
+	}
+	return 0;
+}
+
 static int check_schema(const json_t *top, struct error *err)
 {
 	cleanup_strbuf struct strbuf quoted = { 0 };
@@ -279,7 +297,7 @@ static int parse_top(struct lockfile *lock, const json_t *top, struct error *err
 	if (assembly > INT_MAX)
 		return error_set(err, ERROR_FORMAT, "assembly: %" PRIu64 " is no version", assembly);
 	lock->assembly = (unsigned)assembly;
-	if (parse_stack(lock, top, err) < 0 || parse_sources(lock, top, err) < 0 ||
+	if (parse_keys(lock, top, err) < 0 || parse_stack(lock, top, err) < 0 || parse_sources(lock, top, err) < 0 ||
 	    parse_platforms(lock, top, err) < 0)
 		return -1;
 	return 0;
@@ -401,6 +419,15 @@ static json_t *sources_json(struct lockfile *lock)
 	return sources;
 }
 
+static json_t *keys_json(const struct lockfile *lock)
+{
+	json_t *keys = json_object();
+
+	for (size_t i = 0; i < lock->keys.len; i++)
+		put_digest(keys, lock->keys.items[i].path, &lock->keys.items[i].digest);
+	return keys;
+}
+
 static json_t *stack_json(const struct lock_stack *s)
 {
 	json_t *object = json_object();
@@ -421,6 +448,8 @@ void lockfile_write(struct lockfile *lock, struct strbuf *out)
 	json_put(top, "schema", json_text(schema));
 	json_put(top, "assembly", json_integer(lock->assembly));
 	put_digest(top, "manifest", &lock->manifest);
+	if (lock->keys.len)
+		json_put(top, "keys", keys_json(lock));
 	json_put(top, "stack", stack_json(&lock->stack));
 	json_put(top, "sources", sources_json(lock));
 	json_put(top, "platforms", platforms_json(lock));
@@ -434,12 +463,13 @@ void lockfile_release(struct lockfile *lock)
 	for (size_t i = 0; i < lock->platforms.len; i++)
 		vec_release(&lock->platforms.items[i].inputs);
 	vec_release(&lock->platforms);
+	vec_release(&lock->keys);
 	vec_release(&lock->sources);
 	arena_release(&lock->arena);
 	*lock = (struct lockfile){ 0 };
 }
 
-char *lockfile_path(const char *manifest_file)
+char *lockfile_path(const char *manifest_file, const char *variant)
 {
 	static const char *const endings[] = { ".yaml", ".yml", ".json" };
 	size_t len = strlen(manifest_file);
@@ -454,7 +484,7 @@ char *lockfile_path(const char *manifest_file)
 			break;
 		}
 	}
-	return xasprintf("%.*s.lock.json", (int)len, manifest_file);
+	return xasprintf("%.*s%s%s.lock.json", (int)len, manifest_file, *variant ? "." : "", variant);
 }
 
 struct lock_platform *lockfile_platform(struct lockfile *lock, const char *platform)

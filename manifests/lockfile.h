@@ -53,11 +53,21 @@ struct lock_stack {
 	const char *require_cuda; /* NVIDIA_REQUIRE_CUDA, "" */
 };
 
+/* What one key of the manifest said, so that a stale lock can name what has moved. */
+struct lock_key {
+	const char *path; /* "stack.cuda"; "./requirements.txt" */
+	struct digest digest;
+};
+
 struct lockfile {
 	struct arena arena;
-	struct digest manifest; /* of the manifest file's bytes */
+	struct digest manifest; /* of the normalised manifest: see stack_print */
 	unsigned assembly;      /* version of the rules that make bytes; see builder/layer.h */
 	struct lock_stack stack;
+	struct {
+		struct lock_key *items;
+		size_t len, cap;
+	} keys; /* written sorted by path */
 	struct {
 		struct lock_source *items;
 		size_t len, cap;
@@ -76,8 +86,11 @@ int lockfile_parse(struct slice text, const char *file, struct lockfile *out,
 void lockfile_write(struct lockfile *lock, struct strbuf *out);
 void lockfile_release(struct lockfile *lock);
 #define cleanup_lockfile cleanup(lockfile_release)
-/* "dir/stack.yaml" → "dir/stack.lock.json". Heap. */
-char *lockfile_path(const char *manifest_file);
+/*
+ * "dir/stack.yaml" → "dir/stack.lock.json"; with the variant of a matrix, which is not "",
+ * "dir/stack.VARIANT.lock.json". Heap.
+ */
+char *lockfile_path(const char *manifest_file, const char *variant);
 /* The platform's section, created when missing; valid until the next is created. */
 struct lock_platform *lockfile_platform(struct lockfile *lock, const char *platform);
 

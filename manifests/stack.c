@@ -1,13 +1,13 @@
 #include "manifests/stack.h"
 
 #include "base/alloc.h"
-#include "base/fs.h"
 #include "base/map.h"
-#include "formats/yaml.h"
+#include "formats/node.h"
 #include "manifests/stack_check.h"
 #include "manifests/stack_keys.h"
+#include "manifests/stack_parse.h"
 
-enum { FILE_LIMIT = 16 << 20, QUOTE_LIMIT = 60 };
+enum { QUOTE_LIMIT = 60 };
 
 /* Where in the manifest the parser stands: "stages.runtime.files[0]", from the inside out. */
 struct frame {
@@ -35,7 +35,8 @@ static void add_path(const struct frame *at, struct strbuf *out)
 
 static struct stack_place place_of(const struct node *node)
 {
-	return (struct stack_place){ .line = node->line, .column = node->column };
+	return (struct stack_place){ .file = node->file, .line = node->line,
+				     .column = node->column };
 }
 
 /* "FILE:LINE:COLUMN: path: text" */
@@ -479,15 +480,6 @@ static int parse_key(struct parser *p, const struct frame *at, const struct stac
 	return parse_group(p, at, key, node, target);
 }
 
-static const char *directory_of(const char *file, struct arena *arena)
-{
-	const char *slash = strrchr(file, '/');
-
-	if (!slash)
-		return ".";
-	return slash == file ? "/" : arena_slice(arena, slice_of(file, (size_t)(slash - file)));
-}
-
 /* What the manifest may leave out; before it is read. */
 static void set_defaults(struct stack *stack)
 {
@@ -528,49 +520,22 @@ static void derive_defaults(struct stack *stack, const struct node *top)
 		image->gid = image->uid;
 }
 
-static int parse(struct slice text, struct stack *stack, struct error *err)
+int stack_parse_tree(const struct node *top, struct stack *stack, struct error *err)
 {
 	struct parser p = { .stack = stack, .arena = &stack->arena, .err = err };
-	bool is_json = str_ends(stack->file, ".json");
-	struct node top;
 
-	if ((is_json ? yaml_parse_json : yaml_parse)(text, stack->file, &stack->arena, &top, err) < 0) {
-		if (err->code == ERROR_FORMAT)
-			err->code = ERROR_USAGE;
-		return -1;
-	}
-	if (top.type != NODE_MAP && top.type != NODE_NULL)
-		return stack_error(stack, place_of(&top), err, "the manifest must be a map, not %s",
-				   node_type_name(&top));
 	set_defaults(stack);
-	if (parse_section(&p, NULL, &stack_top, &top, (uint8_t *)stack) < 0)
+	if (parse_section(&p, NULL, &stack_top, top, (uint8_t *)stack) < 0)
 		return -1;
-	derive_defaults(stack, &top);
+	derive_defaults(stack, top);
 	return stack_check_whole(stack, err);
 }
 
-int stack_parse(struct slice text, const char *file, struct stack *out, struct error *err)
+int stack_parse_matrix(const struct node *matrix, struct stack *head, struct error *err)
 {
-	struct stack stack = { 0 };
+	struct parser p = { .stack = head, .arena = &head->arena, .err = err };
 
-	stack.file = arena_strdup(&stack.arena, file);
-	stack.directory = directory_of(stack.file, &stack.arena);
-	stack.digest = digest_of(text);
-	if (parse(text, &stack, err) < 0) {
-		stack_release(&stack);
-		return -1;
-	}
-	*out = stack;
-	return 0;
-}
-
-int stack_read(const char *file, struct stack *out, struct error *err)
-{
-	cleanup_strbuf struct strbuf text = { 0 };
-
-	if (fs_read(AT_FDCWD, file, FILE_LIMIT, &text, err) < 0)
-		return -1;
-	return stack_parse(strbuf_slice(&text), file, out, err);
+	return parse_key(&p, NULL, stack_key_find(&stack_top, "matrix"), matrix, (uint8_t *)head);
 }
 
 void stack_release(struct stack *stack)
@@ -602,6 +567,7 @@ const struct stack_stage *stack_stage(const struct stack *stack, const char *nam
 int stack_error(const struct stack *stack, struct stack_place place, struct error *err,
 		const char *fmt, ...)
 {
+	const char *file = place.file ? place.file : stack->file;
 	cleanup_free char *what = NULL;
 	va_list ap;
 
@@ -609,9 +575,8 @@ int stack_error(const struct stack *stack, struct stack_place place, struct erro
 	what = xvasprintf(fmt, ap);
 	va_end(ap);
 	if (!place.line)
-		return error_set(err, ERROR_USAGE, "%s: %s", stack->file, what);
-	return error_set(err, ERROR_USAGE, "%s:%zu:%zu: %s", stack->file, place.line, place.column,
-			 what);
+		return error_set(err, ERROR_USAGE, "%s: %s", file, what);
+	return error_set(err, ERROR_USAGE, "%s:%zu:%zu: %s", file, place.line, place.column, what);
 }
 
 const char *stack_source_type_name(enum stack_source_type type)

@@ -12,10 +12,12 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "formats/compress.h"
 
 struct stack_place {
-	size_t line, column; /* from 1; 0: not in the text (a default) */
+	size_t line, column; /* from 1; 0: not in a text (a default, `--set`) */
+	const char *file;    /* NULL: the stack's own */
 };
 
 struct stack_texts {
@@ -128,11 +130,38 @@ struct stack_test_run {
 	const char *expect;
 };
 
+/* One combination, or several, that a matrix leaves out: texts that are NULL stand for any. */
+struct stack_exclude {
+	const char *cuda, *cudnn, *nccl, *python, *torch, *tensorflow, *jax;
+	struct stack_place place;
+};
+
+/* Values that make one image each. Only while a manifest is read: a stack is one of them. */
+struct stack_matrix {
+	struct stack_texts cuda, cudnn, nccl, python, torch, tensorflow, jax;
+	struct stack_exclude *excludes;
+	size_t exclude_count;
+	struct stack_place place;
+};
+
+/*
+ * What one key of the manifest says, as a digest, so that a lock can tell which have moved without
+ * repeating them. `path` is "stack.cuda", "sources[0]", "stages.run.packages.os"; "./NAME" is the
+ * content of a file that takes part in locking (a requirements file).
+ */
+struct stack_fingerprint {
+	const char *path;
+	struct digest digest;
+};
+
 struct stack {
 	struct arena arena;
 	const char *file;      /* as it was named */
 	const char *directory; /* of the file: what relative paths start from */
-	struct digest digest;  /* of the file's bytes */
+	const char *variant;   /* of its matrix: "cuda13.0-python3.11"; "" without one */
+	struct digest digest;  /* of the normalised manifest: of `keys` */
+	struct stack_fingerprint *keys; /* sorted by path */
+	size_t key_count;
 	const char *name;
 	const char *tag; /* "latest" unless said */
 	struct stack_texts platforms; /* "linux/amd64"; at least one */
@@ -152,22 +181,63 @@ struct stack {
 	struct stack_test_run *test_runs;
 	size_t test_run_count;
 	struct stack_texts publish;
+	struct stack_matrix matrix; /* always empty: see struct stack_matrix */
+};
+
+/* Append the content of the file at `path`; ERROR_NOT_FOUND when there is none. */
+typedef int stack_load_fn(void *user, const char *path, struct strbuf *out, struct error *err);
+
+/* How a manifest is read. Zeroed: as it stands in its file. */
+struct stack_options {
+	const char *const *sets; /* "stack.cuda=12.6", merged in order over all files */
+	size_t set_count;
+	const char *const *variants; /* of the matrix, by name; none: all */
+	size_t variant_count;
+	stack_load_fn *load; /* what `extends` and requirements name; NULL: nothing can be read */
+	void *load_user;
+};
+
+/* The images of a manifest: one, or those of its matrix in the order of its values. */
+struct stacks {
+	struct arena arena; /* holds what the stacks share */
+	struct stack *items;
+	size_t count;
 };
 
 /*
- * Read a manifest file (.json: strict JSON, else YAML). ERROR_USAGE for what the user must mend
- * (with "FILE:LINE:COLUMN: …"), ERROR_NOT_FOUND, ERROR_LIMIT. Release with stack_release.
+ * Read a manifest file (.json: strict JSON, else YAML) with what it extends. ERROR_USAGE for what
+ * the user must mend (with "FILE:LINE:COLUMN: …", or "--set 'PATH=VALUE': …"), ERROR_NOT_FOUND,
+ * ERROR_LIMIT. A manifest that describes several images is ERROR_USAGE: see stacks_read. Release
+ * with stack_release.
  */
 int stack_read(const char *file, struct stack *out, struct error *err) MUST_USE;
-/* The same from memory; `file` names it. */
+/* The same from memory, and nothing is read beside it; `file` names it. */
 int stack_parse(struct slice text, const char *file, struct stack *out, struct error *err) MUST_USE;
 void stack_release(struct stack *stack);
 #define cleanup_stack cleanup(stack_release)
 
+/* All images, or the variants that `options` name. `options->load` is set to read files. */
+int stacks_read(const char *file, const struct stack_options *options, struct stacks *out,
+		struct error *err) MUST_USE;
+/* From memory, with `options` (which may be NULL) as they are. */
+int stacks_parse(struct slice text, const char *file, const struct stack_options *options,
+		 struct stacks *out, struct error *err) MUST_USE;
+void stacks_release(struct stacks *stacks);
+#define cleanup_stacks cleanup(stacks_release)
+
+/*
+ * Append the normalised manifest: YAML with every default filled in, files merged, one variant of
+ * a matrix. The same content gives the same text, and it reads as the same stack.
+ */
+void stack_print(const struct stack *stack, struct strbuf *out);
+
 /* The source or stage of that name, or NULL. */
 const struct stack_source *stack_source(const struct stack *stack, const char *id);
 const struct stack_stage *stack_stage(const struct stack *stack, const char *name);
-/* ERROR_USAGE at a place of this manifest: "FILE:LINE:COLUMN: text". Returns -1. */
+/*
+ * ERROR_USAGE at a place of this manifest: "FILE:LINE:COLUMN: text", with the file it stands in,
+ * which may be one that was extended. Returns -1.
+ */
 int stack_error(const struct stack *stack, struct stack_place place, struct error *err,
 		const char *fmt, ...) PRINTF_LIKE(4, 5);
 const char *stack_source_type_name(enum stack_source_type type);

@@ -201,6 +201,31 @@ const char *stack_check_url(const char *text, struct arena *arena)
 	return "is not an address that begins with https://, http:// or file:///";
 }
 
+const char *stack_check_file(const char *text, struct arena *arena)
+{
+	(void)arena;
+	if (has_control(text))
+		return "holds a control character";
+	if (!*text || text[strlen(text) - 1] == '/')
+		return "is not the name of a file";
+	return NULL;
+}
+
+const char *stack_check_axis(const char *text, struct arena *arena)
+{
+	size_t len = strlen(text);
+
+	(void)arena;
+	if (str_ends(text, ".*"))
+		len -= 2;
+	for (size_t i = 0; i < len; i++) {
+		if (!is_alphanumeric(text[i]) && !(i && is_one_of(text[i], "._+-")))
+			len = 0;
+	}
+	return len && len <= 40 ? NULL :
+				  "is not a value of a matrix: a version, such as \"12.6\" or \"2.7.*\"";
+}
+
 const char *stack_check_relative(const char *text, struct arena *arena)
 {
 	struct slice rest = slice_str(text), part;

@@ -14,6 +14,8 @@ stack_check_fn stack_check_name;        /* OCI distribution 1.1: a repository na
 stack_check_fn stack_check_tag;         /* OCI distribution 1.1: a tag */
 stack_check_fn stack_check_platform;
 stack_check_fn stack_check_constraint;  /* "12.6", ">=12.4,<13", "2.7.*" */
+stack_check_fn stack_check_axis;        /* a value of the matrix: "12.6", "2.7.*" */
+stack_check_fn stack_check_file;        /* a file's name: not empty, no control characters */
 stack_check_fn stack_check_id;          /* of a source, a stage, a framework */
 stack_check_fn stack_check_url;         /* http, https, file; placeholders */
 stack_check_fn stack_check_relative;    /* a path below the manifest's folder */

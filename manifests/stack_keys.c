@@ -312,9 +312,71 @@ static const struct stack_section test_section = {
 	.plain_offset = STACK_NO_OFFSET, .help = "How the built image is tried.",
 };
 
+static const struct stack_key exclude_keys[] = {
+	{ .name = "cuda", .type = KEY_TEXT, .offset = AT(stack_exclude, cuda),
+	  .fallback = "any", .help = "A value of that axis." },
+	{ .name = "cudnn", .type = KEY_TEXT, .offset = AT(stack_exclude, cudnn),
+	  .fallback = "any", .help = "A value of that axis." },
+	{ .name = "nccl", .type = KEY_TEXT, .offset = AT(stack_exclude, nccl),
+	  .fallback = "any", .help = "A value of that axis." },
+	{ .name = "python", .type = KEY_TEXT, .offset = AT(stack_exclude, python),
+	  .fallback = "any", .help = "A value of that axis." },
+	{ .name = "torch", .type = KEY_TEXT, .offset = AT(stack_exclude, torch),
+	  .fallback = "any", .help = "A value of that axis." },
+	{ .name = "tensorflow", .type = KEY_TEXT, .offset = AT(stack_exclude, tensorflow),
+	  .fallback = "any", .help = "A value of that axis." },
+	{ .name = "jax", .type = KEY_TEXT, .offset = AT(stack_exclude, jax),
+	  .fallback = "any", .help = "A value of that axis." },
+};
+
+static const struct stack_section exclude_section = {
+	.title = "matrix.exclude[]", KEYS(exclude_keys), .size = sizeof(struct stack_exclude),
+	.place_offset = AT(stack_exclude, place), .plain_offset = STACK_NO_OFFSET,
+	.help = "Combinations that are left out: those with all the values named.",
+};
+
+static const struct stack_key matrix_keys[] = {
+	{ .name = "cuda", .type = KEY_TEXTS, .distinct = true, .offset = AT(stack_matrix, cuda),
+	  .check = stack_check_axis, .help = "Values of `stack.cuda`." },
+	{ .name = "cudnn", .type = KEY_TEXTS, .distinct = true, .offset = AT(stack_matrix, cudnn),
+	  .check = stack_check_axis, .help = "Values of `stack.cudnn`." },
+	{ .name = "nccl", .type = KEY_TEXTS, .distinct = true, .offset = AT(stack_matrix, nccl),
+	  .check = stack_check_axis, .help = "Values of `stack.nccl`." },
+	{ .name = "python", .type = KEY_TEXTS, .distinct = true, .offset = AT(stack_matrix, python),
+	  .check = stack_check_axis, .help = "Values of `stack.python`." },
+	{ .name = "torch", .type = KEY_TEXTS, .distinct = true,
+	  .offset = AT(stack_matrix, torch), .check = stack_check_axis,
+	  .help = "Values of `stack.framework.torch`." },
+	{ .name = "tensorflow", .type = KEY_TEXTS, .distinct = true,
+	  .offset = AT(stack_matrix, tensorflow), .check = stack_check_axis,
+	  .help = "Values of `stack.framework.tensorflow`." },
+	{ .name = "jax", .type = KEY_TEXTS, .distinct = true,
+	  .offset = AT(stack_matrix, jax), .check = stack_check_axis,
+	  .help = "Values of `stack.framework.jax`." },
+	{ .name = "exclude", .type = KEY_LIST, .offset = AT(stack_matrix, excludes),
+	  .count_offset = AT(stack_matrix, exclude_count), .section = &exclude_section,
+	  .help = "Combinations that are left out." },
+};
+
+static const struct stack_section matrix_section = {
+	.title = "matrix", KEYS(matrix_keys), .place_offset = AT(stack_matrix, place),
+	.plain_offset = STACK_NO_OFFSET,
+	.help = "Several images from one manifest: one for each combination of the values, such as\n"
+		"`matrix: { cuda: [\"12.6\", \"13.0\"], python: [\"3.11\", \"3.12\"] }`. Each value takes its place in\n"
+		"`stack`, where the key must not stand as well. `name` and `tag` are templates then:\n"
+		"`tag: \"{cuda}-py{python}\"`, with a trailing `.*` of the value left out, and no two images\n"
+		"may have the same name and tag. A variant is called by its values, `cuda13.0-python3.12`\n"
+		"(in the order of the table below), and has a lock of its own,\n"
+		"`stack.cuda13.0-python3.12.lock.json`. `lock` and `build` do all of them, or those named with\n"
+		"`--variant`. At most 64 combinations.",
+};
+
 static const struct stack_key top_keys[] = {
 	{ .name = "gpuimg", .type = KEY_TEXT, .required = true, .offset = STACK_NO_OFFSET,
 	  .check = stack_check_version, .help = "The version of this format: 1." },
+	{ .name = "extends", .type = KEY_TEXT, .offset = STACK_NO_OFFSET,
+	  .check = stack_check_file,
+	  .help = "A manifest below this one, named from this file's folder; see \"Overlays\"." },
 	{ .name = "name", .type = KEY_TEXT, .required = true, .offset = AT(stack, name),
 	  .check = stack_check_name, .help = "The image's name without registry: `acme/ml/trainer`." },
 	{ .name = "tag", .type = KEY_TEXT, .offset = AT(stack, tag), .check = stack_check_tag,
@@ -330,6 +392,8 @@ static const struct stack_key top_keys[] = {
 	  .help = "Where packages come from." },
 	{ .name = "base", .type = KEY_SECTION, .section = &base_section,
 	  .help = "An image to build upon." },
+	{ .name = "matrix", .type = KEY_SECTION, .offset = AT(stack, matrix),
+	  .section = &matrix_section, .help = "Several images from one manifest." },
 	{ .name = "stages", .type = KEY_MAP, .required = true, .offset = AT(stack, stages),
 	  .count_offset = AT(stack, stage_count), .section = &stage_section,
 	  .check_key = stack_check_id, .help = "How it is put together; the last is the image." },
@@ -350,7 +414,7 @@ static const struct stack_key top_keys[] = {
 const struct stack_section stack_top = {
 	.title = "", KEYS(top_keys), .size = sizeof(struct stack), .place_offset = STACK_NO_OFFSET,
 	.plain_offset = STACK_NO_OFFSET,
-	.help = "The manifest describes one image. It is YAML 1.1, or JSON when its name ends in "
+	.help = "The manifest describes one image, or with a `matrix` several. It is YAML 1.1, or JSON when its name ends in "
 		"`.json`. Keys that are not on this page are refused. Scalars keep their text, so "
 		"`cuda: 13.0` means \"13.0\".",
 };
@@ -490,6 +554,21 @@ static void add_section(const struct stack_section *section, struct strbuf *out)
 	}
 }
 
+static const char overlays[] =
+	"\n## Overlays\n\n"
+	"A manifest may stand on another: `extends: common.yaml`, named from the folder of the file\n"
+	"that says so, up to 8 files deep and never in a circle. What it says itself goes over what the\n"
+	"extended file says: maps merge key by key, lists and single values replace, and a key with\n"
+	"nothing after it (`base:`) takes away what was there. Keys keep the order in which they first\n"
+	"appear and new ones follow, so a new stage becomes the last one, the image. Relative paths start\n"
+	"at the folder of the manifest that was named on the command line, wherever they stand.\n\n"
+	"`--set PATH=VALUE` of `lock` and `build` goes over all files: `--set stack.cuda=12.6`,\n"
+	"`--set stack.gpus=a100,h100`, `--set stages.runtime.packages.os='[g++, make]'`. Lists are\n"
+	"written with commas or as YAML, maps and lists of maps as YAML; a map merges.\n\n"
+	"A lock belongs to the merged manifest, not to the text of its files: comments, layout and\n"
+	"defaults that are written out change nothing, a value that changes makes it stale, and so does\n"
+	"a requirements file.\n";
+
 void stack_keys_markdown(struct strbuf *out)
 {
 	strbuf_addf(out,
@@ -497,5 +576,6 @@ void stack_keys_markdown(struct strbuf *out)
 		    "<!-- Made from the table in manifests/stack_keys.c by `make docs`. -->\n\n"
 		    "%s\n",
 		    stack_top.help);
+	strbuf_adds(out, overlays);
 	add_section(&stack_top, out);
 }

@@ -322,7 +322,7 @@ static void test_the_lock_lies_beside_its_manifest(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		cleanup_free char *path = lockfile_path(cases[i].manifest);
+		cleanup_free char *path = lockfile_path(cases[i].manifest, "");
 
 		assert_string_equal(path, cases[i].lock);
 	}

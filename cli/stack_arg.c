@@ -1,0 +1,44 @@
+#include "cli/stack_arg.h"
+
+#include "manifests/lockfile.h"
+
+struct texts {
+	const char **items;
+	size_t len, cap;
+};
+
+static struct texts all_of(const struct invocation *in, const char *option)
+{
+	struct texts texts = { 0 };
+	const char *text;
+
+	for (size_t n = 0; (text = option_nth(in, option, n)); n++)
+		vec_push(&texts, text);
+	return texts;
+}
+
+int stack_arg_read(const struct invocation *in, const char *file, struct stacks *out,
+		   struct error *err)
+{
+	struct texts sets = all_of(in, "set"), variants = all_of(in, "variant");
+	struct stack_options options = { .sets = sets.items,
+					 .set_count = sets.len,
+					 .variants = variants.items,
+					 .variant_count = variants.len };
+	int rc = stacks_read(file, &options, out, err);
+
+	vec_release(&sets);
+	vec_release(&variants);
+	return rc;
+}
+
+char *stack_arg_lock(const struct stack *stack)
+{
+	return lockfile_path(stack->file, stack->variant);
+}
+
+const char *stack_arg_name(struct stack *stack)
+{
+	return *stack->variant ? arena_printf(&stack->arena, "%s (%s)", stack->file, stack->variant) :
+				 stack->file;
+}

@@ -1,0 +1,26 @@
+/*
+ * What the commands that take a stack manifest have in common: --set and --variant, and the
+ * manifest read with them.
+ */
+#ifndef CLI_STACK_ARG_H
+#define CLI_STACK_ARG_H
+
+#include "cli/command.h"
+#include "manifests/stack.h"
+
+#define STACK_SET_OPTION                                                                        \
+	{ .name = "set", .value = "PATH=VALUE", .repeatable = true,                             \
+	  .help = "put a value over the manifest's, such as stack.cuda=12.6" }
+#define STACK_VARIANT_OPTION                                                                    \
+	{ .name = "variant", .value = "NAME", .repeatable = true,                               \
+	  .help = "only this image of the manifest's matrix, such as cuda13.0-python3.12" }
+
+/* The images of the manifest `file` with both options. ERROR_USAGE and as stacks_read. */
+int stack_arg_read(const struct invocation *in, const char *file, struct stacks *out,
+		   struct error *err) MUST_USE;
+/* The lock of one of them, beside the manifest. Heap. */
+char *stack_arg_lock(const struct stack *stack);
+/* "stack.yaml", or "stack.yaml (cuda13.0-python3.12)": for error texts and notes. In its arena. */
+const char *stack_arg_name(struct stack *stack);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * A tree into a stack by the table of keys. The stack has its `file`, `directory` and `variant`
+ * already; a tree has neither `extends` nor `matrix` any more (see manifests/stack_load.h and
+ * manifests/stack_matrix.h).
+ */
+#ifndef MANIFESTS_STACK_PARSE_H
+#define MANIFESTS_STACK_PARSE_H
+
+#include "formats/node.h"
+#include "manifests/stack.h"
+
+/* Everything but the fingerprints. ERROR_USAGE with the place. */
+int stack_parse_tree(const struct node *top, struct stack *stack, struct error *err) MUST_USE;
+/* The value of `matrix` into `head->matrix`. ERROR_USAGE. */
+int stack_parse_matrix(const struct node *matrix, struct stack *head, struct error *err) MUST_USE;
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * The normalised form of a stack, and the digests of its keys: both come of what was read, so that
+ * neither comments nor layout nor defaults that are written out make a difference.
+ */
+#ifndef MANIFESTS_STACK_PRINT_H
+#define MANIFESTS_STACK_PRINT_H
+
+#include "manifests/stack.h"
+
+/*
+ * Fill `keys` and `digest`. Requirements files are read with `options->load`; one that cannot be
+ * read counts as a digest of zeros, and whoever needs it says what is wrong with it.
+ */
+void stack_fingerprint(struct stack *stack, const struct stack_options *options);
+/* The digest of a manifest from those of its keys, which are sorted by path. */
+struct digest stack_fingerprint_digest(const struct stack_fingerprint *keys, size_t count);
+
+#endif
