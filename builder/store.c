@@ -244,7 +244,7 @@ static int check_wanted(const struct store_pending *p, const struct digest *got,
 
 	if (!want)
 		return 0;
-	if (p->bytes != want_size)
+	if (want_size != UINT64_MAX && p->bytes != want_size)
 		return error_set(err, ERROR_INTEGRITY,
 				 "got %" PRIu64 " bytes instead of %" PRIu64 " of %s", p->bytes,
 				 want_size, digest_text(want, b));

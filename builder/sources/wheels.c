@@ -1,277 +1,25 @@
 /*
  * Python requirements: pip resolves them at lock time, for the image's platform and Python, and
- * reports what it would install; we only take addresses and digests. pip is never called later.
+ * reports what it would install; we take addresses and digests, and check what it says.
  * Source: pip documentation, "Installation report" version 1.
  */
 #include "builder/sources/package_source.h"
 
 #include <ctype.h>
 
-#include "base/process.h"
+#include "builder/sources/wheel_check.h"
 #include "builder/sources/wheel_meta.h"
+#include "builder/sources/wheels_pip.h"
 
-enum { REPORT_BYTES_MAX = 64 * 1024 * 1024 };
+enum { WHEELS_MAX = 10000 };
 
-/* A growing argv whose strings live in an arena. */
-struct arguments {
-	const char **items;
-	size_t len, cap;
-};
-
-struct pip_call {
+struct resolving {
 	const struct source_context *context;
 	const struct source_request *request;
 	struct arena arena;
-	struct arguments args;
-	char *directory; /* temporary, for the report */
-	const char *report;
-	unsigned python_minor; /* of 3.X */
+	struct wheel_target target;
+	bool yanked_shown;
 };
-
-static const char *requirement_name(struct slice spec, struct arena *arena)
-{
-	size_t n = 0;
-
-	while (n < spec.len && (isalnum(spec.data[n]) || strchr("-_.", spec.data[n])))
-		n++;
-	return wheel_normalize(slice_of(spec.data, n), arena);
-}
-
-/* The version of a locked package of this stage, or NULL. */
-static const char *locked_version(const struct pip_call *call, const char *name)
-{
-	const struct lock_platform *inputs = call->context->inputs;
-
-	for (size_t i = 0; i < inputs->inputs.len; i++) {
-		const struct lock_input *in = &inputs->inputs.items[i];
-
-		if (in->kind == LOCK_DEB && str_equal(in->stage, call->request->stage->name) &&
-		    str_equal(in->name, name))
-			return in->version;
-	}
-	return NULL;
-}
-
-/* "3.11" from the manifest, else from the Python packages of the stage, else 11. */
-static int choose_python(struct pip_call *call, struct error *err)
-{
-	const struct stack *stack = call->context->stack;
-	uint64_t minor = 0;
-
-	if (stack->stack.python) {
-		struct slice rest = slice_str(stack->stack.python), major, text;
-
-		if (!slice_cut(&rest, '.', &major) || !slice_is(major, "3") ||
-		    !slice_cut(&rest, '.', &text) || !slice_u64(text, &minor) || minor > 99)
-			return stack_error(stack, stack->stack.place, err,
-					   "stack.python: '%s' is not a version such as 3.11",
-					   stack->stack.python);
-	}
-	for (unsigned m = 6; !minor && m < 40; m++) {
-		cleanup_free char *name = xasprintf("python3.%u-minimal", m);
-
-		if (locked_version(call, name))
-			minor = m;
-	}
-	call->python_minor = minor ? (unsigned)minor : 11;
-	return 0;
-}
-
-/* glibc's minor version of the image: which manylinux tags it can run. */
-static unsigned glibc_minor(const struct pip_call *call)
-{
-	const char *version = locked_version(call, "libc6");
-	uint64_t minor = 0;
-
-	if (version && str_starts(version, "2.")) {
-		const char *end = version + 2;
-
-		while (isdigit((unsigned char)*end))
-			end++;
-		if (slice_u64(slice_of(version + 2, (size_t)(end - version) - 2), &minor) &&
-		    minor < 100)
-			return (unsigned)minor;
-	}
-	return 28; /* no libc in this stage: what current wheels ask for */
-}
-
-static void argument(struct pip_call *call, const char *text)
-{
-	vec_push(&call->args, text);
-}
-
-/* pip 23 takes a platform literally: every tag from the image's glibc down has to be named. */
-static void platform_arguments(struct pip_call *call)
-{
-	const char *machine = str_equal(call->context->platform.architecture, "arm64") ? "aarch64" :
-											  "x86_64";
-
-	for (unsigned minor = glibc_minor(call); minor >= 17; minor--) {
-		argument(call, "--platform");
-		argument(call, arena_printf(&call->arena, "manylinux_2_%u_%s", minor, machine));
-	}
-	argument(call, "--platform");
-	argument(call, arena_printf(&call->arena, "manylinux2014_%s", machine));
-	argument(call, "--platform");
-	argument(call, arena_printf(&call->arena, "linux_%s", machine));
-}
-
-static void source_arguments(struct pip_call *call)
-{
-	const struct stack_source *source = call->request->source;
-
-	if (source->url) {
-		argument(call, "--isolated");
-		argument(call, "--index-url");
-		argument(call, source->url);
-	} else if (source->path) {
-		argument(call, "--isolated");
-		argument(call, "--no-index");
-		argument(call, "--find-links");
-		argument(call, arena_printf(&call->arena, "%s%s%s",
-					    source->path[0] == '/' ?
-						    "" :
-						    call->context->stack->directory,
-					    source->path[0] == '/' ? "" : "/", source->path));
-	}
-}
-
-static void build_arguments(struct pip_call *call)
-{
-	static const char *const fixed[] = {
-		"python3", "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet",
-		"--no-input", "--disable-pip-version-check", "--only-binary=:all:",
-		"--implementation", "cp",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
-		argument(call, fixed[i]);
-	argument(call, "--python-version");
-	argument(call, arena_printf(&call->arena, "3.%u", call->python_minor));
-	argument(call, "--abi");
-	argument(call, arena_printf(&call->arena, "cp3%u", call->python_minor));
-	argument(call, "--abi");
-	argument(call, "abi3");
-	argument(call, "--abi");
-	argument(call, "none");
-	platform_arguments(call);
-	argument(call, "--target"); /* pip wants one, even for a dry run */
-	argument(call, arena_printf(&call->arena, "%s/target", call->directory));
-	argument(call, "--report");
-	argument(call, call->report);
-	source_arguments(call);
-	for (size_t i = 0; i < call->request->package_count; i++) {
-		const struct stack_package *p = &call->request->packages[i];
-
-		if (p->requirements) {
-			argument(call, "-r");
-			argument(call, arena_printf(&call->arena, "%s/%s",
-						    call->context->stack->directory,
-						    p->requirements));
-		} else {
-			argument(call, p->spec);
-		}
-	}
-	argument(call, NULL);
-}
-
-/* A requirement that pip would read as an option, a path or an address is not one. */
-static int check_specs(const struct pip_call *call, struct error *err)
-{
-	const struct stack *stack = call->context->stack;
-
-	for (size_t i = 0; i < call->request->package_count; i++) {
-		const struct stack_package *p = &call->request->packages[i];
-
-		if (p->requirements) {
-			cleanup_free char *path = fs_join(stack->directory, p->requirements);
-
-			if (!fs_exists(AT_FDCWD, path))
-				return stack_error(stack, p->place, err,
-						   "requirements: there is no file '%s'", path);
-		} else if (!isalnum((unsigned char)p->spec[0]) || strstr(p->spec, "://") ||
-			   strchr(p->spec, '/')) {
-			return stack_error(stack, p->place, err,
-					   "'%s' is not a Python requirement (NAME or NAME==VERSION)",
-					   p->spec);
-		}
-	}
-	return 0;
-}
-
-/* Addresses in pip's own texts may carry credentials: cut "//user:secret@". */
-static void cut_credentials(struct strbuf *text)
-{
-	cleanup_free char *copy = strbuf_steal(text);
-	const char *at = copy, *start;
-
-	while ((start = strstr(at, "://"))) {
-		size_t host = 3 + strcspn(start + 3, "/ \t\r\n'\"");
-		const char *sign = memrchr(start, '@', host);
-
-		strbuf_add(text, at, (size_t)(start + 3 - at));
-		at = sign ? sign + 1 : start + 3;
-	}
-	strbuf_adds(text, at);
-}
-
-/* What pip said last, without its "ERROR: ". */
-static void pip_message(struct slice text, struct strbuf *out)
-{
-	struct slice line;
-
-	while (slice_cut(&text, '\n', &line)) {
-		line = slice_trim(line);
-		if (slice_starts(line, "ERROR: ") &&
-		    memmem(line.data, line.len, "pip's dependency resolver", 25) == NULL)
-			strbuf_addf(out, "%s%.*s", out->len ? "; " : "", (int)line.len - 7,
-				    (const char *)line.data + 7);
-	}
-	if (!out->len)
-		strbuf_adds(out, "pip gave no reason");
-	if (out->len > 380)
-		strbuf_truncate(out, 380);
-	cut_credentials(out);
-}
-
-static int pip_failed(const struct pip_call *call, const struct process_result *result,
-		      struct error *err)
-{
-	static const char *const network[] = { "ConnectionError", "NewConnectionError",
-					       "Could not fetch URL", "connection broken",
-					       "Connection refused", "Max retries exceeded",
-					       "ConnectTimeoutError" };
-	const char *text = strbuf_text(&result->out_stderr);
-	cleanup_strbuf struct strbuf message = { 0 };
-
-	pip_message(strbuf_slice(&result->out_stderr), &message);
-	if (strstr(text, "No module named pip"))
-		return error_set(err, ERROR_NOT_FOUND,
-				 "python3 has no pip, which resolves Python requirements at lock time; "
-				 "install it (Debian: python3-pip)");
-	for (size_t i = 0; i < ARRAY_LEN(network); i++) {
-		if (strstr(text, network[i]))
-			return error_set(err, ERROR_NETWORK,
-					 "source %s: pip could not reach its index: %s",
-					 call->request->source->id, strbuf_text(&message));
-	}
-	return error_set(err, ERROR_VERDICT,
-			 "stage %s, source %s: pip finds no set of wheels for Python 3.%u on %s: %s",
-			 call->request->stage->name, call->request->source->id, call->python_minor,
-			 call->context->platform.architecture, strbuf_text(&message));
-}
-
-static int run_pip(struct pip_call *call, struct error *err)
-{
-	cleanup_process struct process_result result = { 0 };
-	const struct process p = { .argv = call->args.items };
-
-	if (process_run(&p, &result, err) < 0)
-		return err->code == ERROR_NOT_FOUND ?
-			       error_wrap(err, "Python requirements are resolved by pip") :
-			       -1;
-	return result.exit_status == 0 ? 0 : pip_failed(call, &result, err);
-}
 
 /* Bytes of the wheel at `url`, by HEAD, or by bringing it into the store when that says nothing. */
 static int find_size(const struct source_context *context, const char *url,
@@ -295,81 +43,130 @@ static int find_size(const struct source_context *context, const char *url,
 	return store_put_commit(&put, digest, UINT64_MAX, &got, out, err);
 }
 
-static char *url_without_credentials(const char *url)
+/* "#sha256=…" is not part of the address. */
+static const char *clean_url(const char *url, struct arena *arena)
 {
-	struct strbuf b = { 0 };
-	size_t len = strcspn(url, "#"); /* "#sha256=…" is not part of the address */
+	cleanup_strbuf struct strbuf b = { 0 };
+	cleanup_free char *whole = xasprintf("%.*s", (int)strcspn(url, "#"), url);
 
-	strbuf_add(&b, url, len);
-	cut_credentials(&b);
-	return strbuf_steal(&b);
+	pip_without_credentials(&b, whole);
+	return arena_strdup(arena, strbuf_text(&b));
 }
 
-static bool is_requested(const struct pip_call *call, const json_t *item, const char *name,
-			 struct arena *arena)
+/* The last part of an address, without a query. */
+static const char *file_of(const char *url, struct arena *arena)
+{
+	size_t len = strcspn(url, "?");
+	const char *slash = memrchr(url, '/', len), *name = slash ? slash + 1 : url;
+
+	return arena_slice(arena, slice_of(name, len - (size_t)(name - url)));
+}
+
+/* Named in the manifest or in a requirements file. Old pips do not say; then the names decide. */
+static bool is_requested(const struct resolving *r, const json_t *item, const char *name)
 {
 	if (json_is_true(json_object_get(item, "requested")))
 		return true;
-	for (size_t i = 0; i < call->request->package_count; i++) {
-		const char *spec = call->request->packages[i].spec;
+	for (size_t i = 0; i < r->request->package_count; i++) {
+		const char *spec = r->request->packages[i].spec;
+		struct arena arena = { 0 };
+		bool same = spec && str_equal(name, wheel_normalize(slice_of(spec, strcspn(spec, " [<>=!~;(@")), &arena));
 
-		if (spec && str_equal(requirement_name(slice_str(spec), arena), name))
+		arena_release(&arena);
+		if (same)
 			return true;
 	}
 	return false;
 }
 
-static int take_item(struct pip_call *call, const json_t *item, const char *where,
-		     struct error *err)
+static bool plain_name(const char *name)
 {
-	struct lockfile *lock = call->context->lock;
+	for (const char *c = name; *c; c++) {
+		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
+			return false;
+	}
+	return *name && strlen(name) < 200;
+}
+
+static bool plain_version(const char *version)
+{
+	for (const char *c = version; *c; c++) {
+		if (!isalnum((unsigned char)*c) && !strchr("-_.+!", *c))
+			return false;
+	}
+	return *version && strlen(version) < 100;
+}
+
+/* What the report says of one wheel. */
+struct reported {
+	const char *name, *version, *url, *file, *sha256;
+};
+
+static int read_item(struct resolving *r, const json_t *item, const char *where,
+		     struct reported *out, struct error *err)
+{
 	json_t *download, *archive, *hashes, *metadata;
-	const char *url, *sha256, *name, *version;
-	struct wheel_name file_name;
-	struct lock_input input = { .kind = LOCK_WHEEL, .arch = "" };
-	cleanup_free char *clean = NULL;
 
 	if (json_get_object(item, where, "download_info", &download, err) < 0 ||
-	    json_get_str(download, where, "url", &url, err) < 0 ||
+	    json_get_str(download, where, "url", &out->url, err) < 0 ||
 	    json_get_object(item, where, "metadata", &metadata, err) < 0 ||
-	    json_get_str(metadata, where, "name", &name, err) < 0 ||
-	    json_get_str(metadata, where, "version", &version, err) < 0)
+	    json_get_str(metadata, where, "name", &out->name, err) < 0 ||
+	    json_get_str(metadata, where, "version", &out->version, err) < 0)
 		return -1;
+	if (!plain_name(out->name) || !plain_version(out->version))
+		return error_set(err, ERROR_FORMAT, "%s: '%.60s' '%.60s' is no name and version", where,
+				 out->name, out->version);
 	if (json_get_object(download, where, "archive_info", &archive, err) < 0 ||
 	    json_get_object(archive, where, "hashes", &hashes, err) < 0 ||
-	    json_get_str(hashes, where, "sha256", &sha256, err) < 0)
-		return error_wrap(err, "%s: the index gives no SHA-256 for it", name);
-	clean = url_without_credentials(url);
-	input.name = wheel_normalize(slice_str(name), &lock->arena);
-	input.version = arena_strdup(&lock->arena, version);
-	input.url = arena_strdup(&lock->arena, clean);
-	input.stage = arena_strdup(&lock->arena, call->request->stage->name);
-	input.source = arena_strdup(&lock->arena, call->request->source->id);
-	input.toolkit = call->request->toolkit;
-	input.requested = is_requested(call, item, input.name, &lock->arena);
-	if (wheel_name_parse(strrchr(clean, '/') ? strrchr(clean, '/') + 1 : clean, &call->arena,
-			     &file_name, err) < 0 ||
-	    digest_parse_sha256_hex(slice_str(sha256), &input.digest, err) < 0 ||
-	    find_size(call->context, url, &input.digest, &input.size, err) < 0)
-		return error_wrap(err, "%s %s", name, version);
-	if (json_is_true(json_object_get(item, "is_yanked")))
-		out_warn(call->context->out, "%s %s was withdrawn (yanked) by its publisher", name,
-			 version);
-	vec_push(&call->context->inputs->inputs, input);
+	    json_get_str(hashes, where, "sha256", &out->sha256, err) < 0)
+		return error_wrap(err, "%s: the index gives no SHA-256 for it", out->name);
+	out->file = file_of(clean_url(out->url, &r->arena), &r->arena);
 	return 0;
 }
 
-static void check_markers(const struct pip_call *call, const json_t *report)
+/* The file is a wheel of that distribution, and one that the image can use. */
+static int check_file(struct resolving *r, const struct reported *item, struct error *err)
 {
-	const json_t *environment = json_object_get(report, "environment");
-	const char *python = json_string_value(json_object_get(environment, "python_version"));
-	cleanup_free char *wanted = xasprintf("3.%u", call->python_minor);
+	struct wheel_name file;
 
-	if (python && !str_equal(python, wanted))
-		out_warn(call->context->out,
-			 "pip runs on Python %s and judged environment markers for it; the image has "
-			 "Python %s",
-			 python, wanted);
+	if (wheel_name_parse(item->file, &r->arena, &file, err) < 0)
+		return -1;
+	if (!str_equal(wheel_normalize(slice_str(file.distribution), &r->arena),
+		       wheel_normalize(slice_str(item->name), &r->arena)))
+		return error_set(err, ERROR_FORMAT, "the file is %s, another distribution", item->file);
+	if (!wheel_fits(&file, &r->target))
+		return error_set(err, ERROR_VERDICT,
+				 "its wheel is for %s-%s-%s, which Python 3.%u on %s with glibc 2.%u "
+				 "does not take",
+				 file.python, file.abi, file.platform, r->target.python_minor,
+				 r->target.machine, r->target.glibc_minor);
+	return 0;
+}
+
+static int take_item(struct resolving *r, const json_t *item, const char *where, struct error *err)
+{
+	struct arena *arena = &r->context->lock->arena;
+	struct lock_input input = { .kind = LOCK_WHEEL, .arch = "" };
+	struct reported what = { 0 };
+
+	if (read_item(r, item, where, &what, err) < 0)
+		return -1;
+	input.name = wheel_normalize(slice_str(what.name), arena);
+	input.version = arena_strdup(arena, what.version);
+	input.url = clean_url(what.url, arena);
+	input.stage = arena_strdup(arena, r->request->stage->name);
+	input.source = arena_strdup(arena, r->request->source->id);
+	input.toolkit = r->request->toolkit;
+	input.requested = is_requested(r, item, input.name);
+	if (check_file(r, &what, err) < 0 ||
+	    digest_parse_sha256_hex(slice_str(what.sha256), &input.digest, err) < 0 ||
+	    find_size(r->context, what.url, &input.digest, &input.size, err) < 0)
+		return error_wrap(err, "%s %s", what.name, what.version);
+	if (json_is_true(json_object_get(item, "is_yanked")) && !r->yanked_shown)
+		out_warn(r->context->out, "%s %s was withdrawn (yanked) by its publisher", what.name,
+			 what.version);
+	vec_push(&r->context->inputs->inputs, input);
+	return 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -377,76 +174,85 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct lock_input *)a)->name, ((const struct lock_input *)b)->name);
 }
 
-static int read_report(struct pip_call *call, struct error *err)
+static int take_report(struct resolving *r, const json_t *report, struct error *err)
 {
-	struct lock_platform *inputs = call->context->inputs;
-	cleanup_strbuf struct strbuf text = { 0 };
-	cleanup_json json_t *report = NULL;
-	size_t first = inputs->inputs.len;
+	struct lock_platform *inputs = r->context->inputs;
+	size_t first = inputs->inputs.len, count;
 	json_t *install;
 
-	if (fs_read(AT_FDCWD, call->report, REPORT_BYTES_MAX, &text, err) < 0 ||
-	    json_parse(strbuf_slice(&text), &report, err) < 0 ||
-	    json_get_array(report, "", "install", &install, err) < 0)
+	if (json_get_array(report, "", "install", &install, err) < 0)
 		return error_wrap(err, "pip's report");
-	check_markers(call, report);
-	for (size_t i = 0; i < json_array_size(install); i++) {
+	count = json_array_size(install);
+	if (count > WHEELS_MAX)
+		return error_set(err, ERROR_LIMIT, "pip's report has %zu wheels; the limit is %d", count,
+				 WHEELS_MAX);
+	for (size_t i = 0; i < count; i++) {
 		cleanup_free char *where = xasprintf("install[%zu]", i);
 
-		if (take_item(call, json_array_get(install, i), where, err) < 0)
+		if (take_item(r, json_array_get(install, i), where, err) < 0)
 			return -1;
 	}
-	qsort(inputs->inputs.items + first, inputs->inputs.len - first,
-	      sizeof(*inputs->inputs.items), by_name);
-	return 0;
-}
-
-static int make_directory(struct pip_call *call, struct error *err)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	call->directory = xasprintf("%s/gpuimg-pip-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(call->directory)) {
-		error_set_errno(err, errno, "create a temporary directory %s", call->directory);
-		free(call->directory);
-		call->directory = NULL;
-		return -1;
-	}
-	call->report = arena_printf(&call->arena, "%s/report.json", call->directory);
+	if (inputs->inputs.len > first)
+		qsort(inputs->inputs.items + first, inputs->inputs.len - first,
+		      sizeof(*inputs->inputs.items), by_name);
 	return 0;
 }
 
 static int resolve_one(const struct source_context *context, const struct source_request *request,
 		       struct error *err)
 {
-	struct pip_call call = { .context = context, .request = request };
-	struct error ignored = { 0 };
-	int rc = choose_python(&call, err);
+	struct resolving r = { .context = context, .request = request };
+	cleanup_json json_t *report = NULL;
+	int rc = wheel_target_of(context, request, &r.arena, &r.target, err);
 
 	if (rc == 0)
-		rc = check_specs(&call, err);
+		rc = pip_resolve(context, request, &r.target, &report, &r.yanked_shown, err);
 	if (rc == 0)
-		rc = make_directory(&call, err);
-	if (rc == 0) {
-		build_arguments(&call);
-		rc = run_pip(&call, err);
-	}
-	if (rc == 0)
-		rc = read_report(&call, err);
-	if (call.directory)
-		ignore_result(fs_remove_tree(AT_FDCWD, call.directory, &ignored));
-	free(call.directory);
-	vec_release(&call.args);
-	arena_release(&call.arena);
+		rc = take_report(&r, report, err);
+	arena_release(&r.arena);
 	return rc;
+}
+
+/*
+ * One distribution of a name in one place: requests of several sources were resolved each by
+ * itself. The same file twice is one input.
+ */
+static int check_unique(const struct source_context *context, size_t first, struct error *err)
+{
+	struct lock_platform *inputs = context->inputs;
+
+	for (size_t i = first; i < inputs->inputs.len; i++) {
+		struct lock_input *a = &inputs->inputs.items[i];
+
+		for (size_t k = i + 1; k < inputs->inputs.len;) {
+			const struct lock_input *b = &inputs->inputs.items[k];
+
+			if (!str_equal(a->name, b->name) || a->toolkit != b->toolkit) {
+				k++;
+				continue;
+			}
+			if (!digest_equal(&a->digest, &b->digest))
+				return error_set(err, ERROR_VERDICT,
+						 "%s is asked for twice: %s of source %s and %s of "
+						 "source %s; a Python finds only one",
+						 a->name, a->version, a->source, b->version, b->source);
+			a->requested |= b->requested;
+			memmove(&inputs->inputs.items[k], &inputs->inputs.items[k + 1],
+				(inputs->inputs.len - k - 1) * sizeof(*b));
+			inputs->inputs.len--;
+		}
+	}
+	return 0;
 }
 
 int wheels_resolve(const struct source_context *context, const struct source_request *requests,
 		   size_t count, struct error *err)
 {
+	size_t first = context->inputs->inputs.len;
+
 	for (size_t i = 0; i < count; i++) {
 		if (requests[i].package_count && resolve_one(context, &requests[i], err) < 0)
 			return -1;
 	}
-	return 0;
+	return check_unique(context, first, err);
 }

@@ -210,6 +210,23 @@ static void test_bytes_that_are_not_the_wanted_ones_leave_nothing(void **state)
 	}
 }
 
+static void test_a_known_digest_may_have_any_size(void **state)
+{
+	struct error err = { 0 };
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_store struct store *s = store_open(dir, &err);
+	cleanup_store_put struct store_pending p = { 0 };
+	struct digest got, want = digest_of(slice_str("abc"));
+	uint64_t size;
+
+	(void)state;
+	assert_non_null(s);
+	assert_ok(store_put_open(s, &p, &err), err);
+	assert_ok(sink_write(p.sink, "abc", 3, &err), err);
+	assert_ok(store_put_commit(&p, &want, UINT64_MAX, &got, &size, &err), err);
+	assert_int_equal(size, 3);
+}
+
 static void test_two_may_put_the_same_object_at_once(void **state)
 {
 	struct error err = { 0 };
@@ -428,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_a_verified_descriptor_starts_at_the_first_byte),
 		cmocka_unit_test(test_a_mended_object_survives_the_reader_of_the_damaged_one),
 		cmocka_unit_test(test_bytes_that_are_not_the_wanted_ones_leave_nothing),
+		cmocka_unit_test(test_a_known_digest_may_have_any_size),
 		cmocka_unit_test(test_two_may_put_the_same_object_at_once),
 		cmocka_unit_test(test_a_put_that_is_given_up_leaves_nothing),
 		cmocka_unit_test(test_files_of_killed_processes_are_swept_and_living_ones_kept),
