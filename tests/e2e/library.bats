@@ -85,6 +85,21 @@ in_image() { # LAYOUT COMMAND…
 	same_bytes_twice cuda13-devel-app
 }
 
+@test "an ordinary user builds what root builds" {
+	need setpriv
+	[ "$(id -u)" -eq 0 ] || skip "needs root to become somebody else"
+	stack=$(library_stack cuda13-runtime)
+	dir=$(build_library cuda13-runtime)
+	mkdir -p "$IMAGES/user/store"
+	cp "$GPUIMG" "$stack" "${stack%.yaml}.lock.json" "$IMAGES/user/"
+	cp -al "$GPUIMG_STORE/objects" "$IMAGES/user/store/objects"
+	find "$IMAGES/user" -type d -exec chown 65534:65534 {} +
+	run -0 setpriv --reuid 65534 --regid 65534 --clear-groups env -i PATH="$PATH" \
+		"$IMAGES/user/gpuimg" build --offline --store "$IMAGES/user/store" \
+		--to "oci:$IMAGES/user/image:t" "$IMAGES/user/cuda13-runtime.yaml"
+	[ "$(digest_of "$IMAGES/user/image" t)" = "$(digest_of "$dir" t)" ]
+}
+
 @test "cuda13-runtime: skopeo, umoci, runc and podman accept and run it" {
 	accepted_by_foreign_tools cuda13-runtime
 }
