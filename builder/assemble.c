@@ -24,12 +24,13 @@ struct opening {
 /* Where wheels of a stage go. */
 struct placing {
 	struct wheel_placing ordinary, toolkit;
-	char *site, *python, *root;
+	char *site, *headers, *python, *root;
 };
 
 static void placing_release(struct placing *p)
 {
 	free(p->site);
+	free(p->headers);
 	free(p->python);
 	free(p->root);
 }
@@ -57,10 +58,12 @@ static void make_placing(const struct assembly *a, const struct stack_stage *sta
 			   strlen(version);
 
 	out->site = xasprintf("usr/local/lib/python%.*s/dist-packages", (int)len, version);
+	out->headers = xasprintf("usr/include/python%.*s", (int)len, version);
 	out->python = xasprintf("/usr/bin/python%.*s", (int)len, version);
 	out->root = xasprintf("usr/local/cuda-%s", a->lock->stack.cuda);
 	out->ordinary = (struct wheel_placing){ .site = out->site, .scripts = "usr/local/bin",
-						.prefix = "usr/local", .python = out->python,
+						.prefix = "usr/local", .headers = out->headers,
+						.python = out->python,
 						.profile = stage->profile };
 	out->toolkit = out->ordinary;
 	out->toolkit.toolkit = out->root;

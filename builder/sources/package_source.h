@@ -62,6 +62,7 @@ struct wheel_placing {
 	const char *site;      /* "usr/local/lib/python3.11/dist-packages" */
 	const char *scripts;   /* "usr/local/bin" */
 	const char *prefix;    /* "usr/local" */
+	const char *headers;   /* "usr/include/python3.11": there Debian's Python looks and puts them */
 	const char *python;    /* "/usr/bin/python3.11", for shebangs */
 	const char *toolkit;   /* "usr/local/cuda-13.0": nvidia/<cuXX>/… goes there; else NULL */
 	const char *target;    /* "x86_64-linux", under toolkit/targets/ */

@@ -254,8 +254,7 @@ static int place_data(struct opening *o, const struct zip_entry *e, const char *
 	else if (slice_is(scheme, "data"))
 		root = o->placing->prefix;
 	else if (slice_is(scheme, "headers"))
-		root = arena_printf(&o->c->arena, "%s/include/%s/%s", o->placing->prefix,
-				    strrchr(o->placing->python, '/') + 1, o->dist_name);
+		root = arena_printf(&o->c->arena, "%s/%s", o->placing->headers, o->dist_name);
 	else
 		return error_set(err, ERROR_FORMAT, "%s: '%.*s' is no known scheme", e->path,
 				 (int)scheme.len, (const char *)scheme.data);
@@ -477,9 +476,10 @@ static void make_key(struct opening *o)
 	const struct wheel_placing *p = o->placing;
 	char digest[DIGEST_TEXT_MAX];
 	cleanup_free char *text =
-		xasprintf("wheel 1\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%d\n%d\n",
+		xasprintf("wheel 2\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%d\n%d\n",
 			  digest_text(&o->input->digest, digest), p->site ? p->site : "",
 			  p->scripts ? p->scripts : "", p->prefix ? p->prefix : "",
+			  p->headers ? p->headers : "",
 			  p->python ? p->python : "", p->toolkit ? p->toolkit : "",
 			  p->target ? p->target : "", (int)p->profile, (int)o->input->requested);
 

@@ -34,6 +34,7 @@ static struct fixture fixture_new(void)
 	struct fixture f = {
 		.dir = test_dir(),
 		.placing = { .site = SITE, .scripts = "usr/local/bin", .prefix = "usr/local",
+			     .headers = "usr/include/python3.11",
 			     .python = "/usr/bin/python3.11", .profile = PROFILE_RUNTIME },
 		.input = { .kind = LOCK_WHEEL, .stage = "runtime", .source = "pip", .name = "demo",
 			   .version = "1.0", .arch = "" },
@@ -152,7 +153,7 @@ static void test_each_scheme_has_its_place(void **state)
 	assert_text(c, SITE "/pure.py", "b");
 	assert_text(c, SITE "/plat.so", "c");
 	assert_text(c, "usr/local/share/demo/x", "d");
-	assert_text(c, "usr/local/include/python3.11/demo/demo.h", "e");
+	assert_text(c, "usr/include/python3.11/demo/demo.h", "e");
 	assert_text(c, "usr/local/bin/tool", "f");
 	assert_int_equal(c->entries.len, 6 + 4); /* WHEEL, METADATA, INSTALLER, RECORD */
 	assert_false(c->toolkit);
