@@ -5,6 +5,7 @@
 #include "cli/stack_arg.h"
 
 static const struct option options[] = {
+	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	{ .name = "jobs", .letter = 'j', .value = "N", .help = "transfers at a time (default 4)" },
 	{ 0 },
@@ -89,7 +90,8 @@ const struct command command_fetch = {
 	.usage = "LOCK",
 	.summary = "bring every locked input into the store",
 	.description = "Downloads what the lock LOCK (or the lock beside a manifest STACK) names and the\n"
-		       "content store does not hold yet, and verifies each against its SHA-256.",
+		       "content store does not hold yet, and verifies each against its SHA-256. A manifest with a\n"
+		       "matrix has several locks; --set and --variant choose among them.",
 	.examples = "gpuimg fetch stack.lock.json\n"
 		    "gpuimg fetch stack.yaml           # the lock beside it\n",
 	.options = options,

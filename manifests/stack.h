@@ -202,6 +202,7 @@ struct stacks {
 	struct arena arena; /* holds what the stacks share */
 	struct stack *items;
 	size_t count;
+	struct stack_place matrix; /* line 0: there is none */
 };
 
 /*

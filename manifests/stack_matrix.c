@@ -130,10 +130,12 @@ static int check_excludes(const struct stack *head, size_t all, struct error *er
 
 			met = excludes(&head->matrix, e, &v);
 		}
+		if (!any)
+			return stack_error(head, e->place, err,
+					   "matrix.exclude[%zu]: names no values to leave out", i);
 		if (!met)
-			return stack_error(
-				head, e->place, err, "matrix.exclude[%zu]: no combination has %s",
-				i, any ? "these values" : "no values; name what to leave out");
+			return stack_error(head, e->place, err,
+					   "matrix.exclude[%zu]: no combination has these values", i);
 	}
 	return 0;
 }

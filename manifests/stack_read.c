@@ -111,6 +111,7 @@ static int parse_variants(const struct node *top, const struct stack_options *op
 	    stack_matrix_expand(head, &variants, err) < 0 ||
 	    check_wanted(head, &variants, options, err) < 0)
 		return -1;
+	out->matrix = head->matrix.place;
 	out->items = arena_array(&out->arena, variants.count, sizeof(*out->items));
 	for (size_t i = 0; i < variants.count; i++) {
 		struct stack *stack = &out->items[out->count++];
@@ -211,8 +212,8 @@ void stacks_release(struct stacks *stacks)
 static int only_one(struct stacks *all, struct stack *out, struct error *err)
 {
 	if (all->count != 1)
-		return error_set(err, ERROR_USAGE, "%s: describes %zu images with its matrix",
-				 all->items[0].file, all->count);
+		return stack_error(&all->items[0], all->matrix, err,
+				   "matrix: makes %zu images, and one is wanted here", all->count);
 	*out = all->items[0];
 	all->count = 0;
 	arena_adopt(&out->arena, &all->arena);

@@ -87,6 +87,17 @@ static json_t *a_text(const struct stack_key *key)
 	return schema;
 }
 
+/* Written as a number by nearly everybody, which a pattern would not see. */
+static json_t *a_version(void)
+{
+	json_t *schema = json_object(), *list = json_array();
+
+	json_push(list, json_integer(1));
+	json_push(list, json_text("1"));
+	json_put(schema, "enum", list);
+	return schema;
+}
+
 static json_t *a_choice(const struct stack_key *key)
 {
 	json_t *schema = json_object(), *list = json_array();
@@ -201,7 +212,7 @@ static json_t *a_value(const struct stack_key *key)
 
 	switch (key->type) {
 	case KEY_TEXT:
-		return a_text(key);
+		return key->check == stack_check_version ? a_version() : a_text(key);
 	case KEY_CHOICE:
 	case KEY_ENUM:
 	case KEY_FLAG:

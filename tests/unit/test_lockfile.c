@@ -8,6 +8,10 @@
 static const char sample[] =
 	"{\n"
 	"  \"assembly\": 3,\n"
+	"  \"keys\": {\n"
+	"    \"./r.txt\": \"" DIGEST "\",\n"
+	"    \"stack.cuda\": \"" DIGEST "\"\n"
+	"  },\n"
 	"  \"manifest\": \"" DIGEST "\",\n"
 	"  \"platforms\": {\n"
 	"    \"linux/amd64\": {\n"
@@ -328,9 +332,18 @@ static void test_the_lock_lies_beside_its_manifest(void **state)
 	}
 }
 
+static void test_a_variant_has_a_lock_of_its_own(void **state)
+{
+	cleanup_free char *path = lockfile_path("d/stack.yaml", "cuda13.0-python3.12");
+
+	(void)state;
+	assert_string_equal(path, "d/stack.cuda13.0-python3.12.lock.json");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_variant_has_a_lock_of_its_own),
 		cmocka_unit_test(test_what_was_written_reads_and_writes_the_same),
 		cmocka_unit_test(test_members_are_read),
 		cmocka_unit_test(test_the_order_of_sources_and_platforms_does_not_show),
