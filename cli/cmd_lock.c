@@ -2,11 +2,13 @@
 
 #include "cli/command.h"
 #include "cli/stack_arg.h"
+#include "manifests/lockfile_diff.h"
 
 static const struct option options[] = {
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	{ .name = "check", .help = "change nothing; exit 1 when the lock is not up to date" },
+	{ .name = "diff", .help = "change nothing; say what a new lock would change, exit 1 if anything" },
 	{ 0 },
 };
 
@@ -56,7 +58,29 @@ struct lock_call {
 	struct http_client *http;
 };
 
-/* 0, or 1 with --check and a lock that is not up to date. */
+/* What the new lock would change, to standard output. 0, or 1 when anything. */
+static int show_diff(const struct lock_call *call, const char *path, const struct lockfile *old,
+		     struct slice new_text, struct error *err)
+{
+	cleanup_lockfile struct lockfile new = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	FILE *to = call->in->out->out;
+	size_t count;
+
+	if (lockfile_parse(new_text, path, &new, err) < 0)
+		return -1;
+	count = lockfile_diff(old, &new, &text);
+	if (!count) {
+		out_note(call->in->out, "%s: a new lock would change nothing", path);
+		return 0;
+	}
+	fprintf(to, "%s: %zu difference%s\n%s", path, count, count > 1 ? "s" : "", strbuf_text(&text));
+	if (fflush(to))
+		return error_set_errno(err, errno, "write to standard output");
+	return 1;
+}
+
+/* 0, or 1 with --check or --diff and a lock that is not up to date. */
 static int lock_one(const struct lock_call *call, struct stack *stack, struct error *err)
 {
 	cleanup_lockfile struct lockfile lock = { 0 }, old = { 0 };
@@ -70,6 +94,8 @@ static int lock_one(const struct lock_call *call, struct stack *stack, struct er
 	if (read_old(path, &old_text, &old) && check_dates(&old, &lock, err) < 0)
 		return error_wrap(err, "lock %s", stack_arg_name(stack));
 	lockfile_write(&lock, &text);
+	if (option_given(call->in, "diff"))
+		return show_diff(call, path, &old, strbuf_slice(&text), err);
 	same = slice_equal(strbuf_slice(&text), strbuf_slice(&old_text));
 	if (option_given(call->in, "check")) {
 		out_note(out, "%s is %s", path, same ? "up to date" : "not up to date");
@@ -117,7 +143,8 @@ const struct command command_lock = {
 		"checked before anything is believed. Builds use nothing that is not in the lock.\n"
 		"A manifest with a matrix has a lock for each of its images (stack.VARIANT.lock.json).",
 	.examples = "gpuimg lock stack.yaml            # resolve, write stack.lock.json\n"
-		    "gpuimg lock --check stack.yaml    # in CI: is the lock up to date?\n",
+		    "gpuimg lock --check stack.yaml    # in CI: is the lock up to date?\n"
+		    "gpuimg lock --diff stack.yaml     # what would move, without moving it\n",
 	.options = options,
 	.args_min = 1,
 	.args_max = 1,

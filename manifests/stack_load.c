@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "formats/json.h"
 #include "formats/yaml.h"
 #include "manifests/stack_check.h"
 #include "manifests/stack_keys.h"
@@ -221,12 +222,15 @@ static int set_section(const struct set *set, const struct stack_section *sectio
 int stack_load_set(const char *text, struct arena *arena, struct node *out, struct error *err)
 {
 	cleanup_strbuf struct strbuf label = { 0 };
+	cleanup_json json_t *judged = json_string(text); /* NULL: not UTF-8 */
 	const char *equal = strchr(text, '=');
 	struct set set = { .arena = arena, .err = err };
 
 	strbuf_adds(&label, "--set ");
 	strbuf_add_quoted(&label, slice_str(text), QUOTE_LIMIT);
 	set.label = arena_strdup(arena, strbuf_text(&label));
+	if (!judged)
+		return error_set(err, ERROR_USAGE, "%s: is not UTF-8", set.label);
 	if (!equal || equal == text)
 		return error_set(err, ERROR_USAGE, "%s: write PATH=VALUE, such as stack.cuda=12.6",
 				 set.label);

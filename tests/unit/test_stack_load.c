@@ -298,6 +298,7 @@ static void test_set_names_itself_when_it_is_refused(void **state)
 		{ "stack=x", "--set 'stack=x':1:1: 'stack' must be a map, not text" },
 		{ "layers.split=stages", "--set 'layers.split=stages': layers: 'split': 'stages' is not one "
 					 "of component, stage, single; did you mean 'stage'?" },
+		{ "tag=\xff", "--set 'tag=\xff': is not UTF-8" },
 		{ "extends=x.yaml", "--set 'extends=x.yaml': 'extends' stands in a file" },
 	};
 
