@@ -202,8 +202,21 @@ static int resolve_others(struct locking *l, const struct stack_stage *stage, st
 	return 0;
 }
 
+/* What of the lock before is kept of a platform. */
+static struct source_keep keep_of(const struct lock_request *request, const char *platform)
+{
+	struct source_keep keep = { .moves = request->moves };
+
+	for (size_t i = 0; request->keep && i < request->keep->platforms.len; i++) {
+		if (str_equal(request->keep->platforms.items[i].platform, platform))
+			keep.inputs = &request->keep->platforms.items[i];
+	}
+	return keep;
+}
+
 static int lock_platform(struct locking *l, const char *platform, struct error *err)
 {
+	l->context.keep = keep_of(l->request, platform);
 	l->context.inputs = lockfile_platform(l->lock, platform);
 	if (platform_parse(platform, &l->lock->arena, &l->context.platform, err) < 0)
 		return -1;

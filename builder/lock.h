@@ -17,11 +17,16 @@ struct lock_request {
 	struct store *store;       /* indexes are kept in it */
 	struct http_client *http;
 	const struct out *out;     /* notes on what is being asked */
+	const struct lockfile *keep; /* the lock before, of which all but `moves` is kept; or NULL */
+	const char *moves;           /* name of a package or id of a source */
 };
 
 /*
  * Fill *out (zeroed; release with lockfile_release). Everything an image is made of is in it with
  * its digest, but for the manifest's own `files`, which are read when the image is built.
+ * With `keep`, packages keep their versions as long as their source has them and they fit: of
+ * Python packages those that nobody named move along where they must, and if that is not enough
+ * all of that source. Folders are read anew.
  * Errors: ERROR_USAGE (with the place in the manifest), ERROR_VERDICT (no set fits),
  * ERROR_INTEGRITY, ERROR_NETWORK, ERROR_NOT_FOUND, ERROR_SYSTEM.
  */

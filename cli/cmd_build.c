@@ -45,6 +45,9 @@ struct build_call {
 /* Without a lock it is made now, unless that is forbidden. */
 static int make_lock(struct build_call *call, struct error *err)
 {
+	struct lock_request request = { .stack = call->stack,
+					.store = call->store,
+					.out = call->in->out };
 	cleanup_http struct http_client *http = NULL;
 	cleanup_strbuf struct strbuf text = { 0 };
 
@@ -55,8 +58,8 @@ static int make_lock(struct build_call *call, struct error *err)
 				 call->lock_path, call->stack->file);
 	out_note(call->in->out, "%s does not exist: locking", call->lock_path);
 	http = http_client_new(&(struct http_options){ 0 });
-	if (lock_stack(&(struct lock_request){ call->stack, call->store, http, call->in->out },
-		       &call->lock, err) < 0)
+	request.http = http;
+	if (lock_stack(&request, &call->lock, err) < 0)
 		return error_wrap(err, "lock %s", call->stack->file);
 	lockfile_write(&call->lock, &text);
 	return fs_write(AT_FDCWD, call->lock_path, strbuf_slice(&text), 0644, err);

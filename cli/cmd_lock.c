@@ -1,5 +1,6 @@
 #include "builder/lock.h"
 
+#include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/stack_arg.h"
 #include "manifests/lockfile_diff.h"
@@ -7,6 +8,8 @@
 static const struct option options[] = {
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
+	{ .name = "update", .value = "NAME",
+	  .help = "move only this package, or the packages of this source" },
 	{ .name = "check", .help = "change nothing; exit 1 when the lock is not up to date" },
 	{ .name = "diff", .help = "change nothing; say what a new lock would change, exit 1 if anything" },
 	{ 0 },
@@ -58,6 +61,30 @@ struct lock_call {
 	struct http_client *http;
 };
 
+/* Something is kept of a lock that is there, and NAME is in it or in the manifest. */
+static int check_update(const struct stack *stack, const struct lockfile *old, const char *path,
+			const char *name, struct error *err)
+{
+	struct nearest near = nearest_start(name);
+
+	if (!old->platforms.len)
+		return error_set(err, ERROR_USAGE,
+				 "--update %s: there is no lock to update: %s; run `gpuimg lock %s`", name,
+				 path, stack->file);
+	for (size_t i = 0; i < stack->source_count; i++)
+		nearest_try(&near, stack->sources[i].id);
+	for (size_t i = 0; i < old->platforms.len; i++) {
+		for (size_t k = 0; k < old->platforms.items[i].inputs.len; k++)
+			nearest_try(&near, old->platforms.items[i].inputs.items[k].name);
+	}
+	if (near.best && str_equal(near.best, name))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "--update %s: neither a source of %s nor a package in %s%s%s%s", name,
+			 stack->file, path, near.best ? "; did you mean '" : "",
+			 near.best ? near.best : "", near.best ? "'?" : "");
+}
+
 /* What the new lock would change, to standard output. 0, or 1 when anything. */
 static int show_diff(const struct lock_call *call, const char *path, const struct lockfile *old,
 		     struct slice new_text, struct error *err)
@@ -87,11 +114,21 @@ static int lock_one(const struct lock_call *call, struct stack *stack, struct er
 	cleanup_strbuf struct strbuf text = { 0 }, old_text = { 0 };
 	cleanup_free char *path = stack_arg_lock(stack);
 	const struct out *out = call->in->out;
-	bool same;
+	struct lock_request request = { .stack = stack,
+					.store = call->store,
+					.http = call->http,
+					.out = out,
+					.moves = option_text(call->in, "update", NULL) };
+	bool same, has_old = read_old(path, &old_text, &old);
 
-	if (lock_stack(&(struct lock_request){ stack, call->store, call->http, out }, &lock, err) < 0)
+	if (request.moves) {
+		if (check_update(stack, &old, path, request.moves, err) < 0)
+			return -1;
+		request.keep = &old;
+	}
+	if (lock_stack(&request, &lock, err) < 0)
 		return error_wrap(err, "lock %s", stack_arg_name(stack));
-	if (read_old(path, &old_text, &old) && check_dates(&old, &lock, err) < 0)
+	if (has_old && check_dates(&old, &lock, err) < 0)
 		return error_wrap(err, "lock %s", stack_arg_name(stack));
 	lockfile_write(&lock, &text);
 	if (option_given(call->in, "diff"))
@@ -141,10 +178,13 @@ const struct command command_lock = {
 		"with all they depend on, and writes each with its address, SHA-256 and size to the\n"
 		"lock beside the manifest (stack.yaml: stack.lock.json). Repository signatures are\n"
 		"checked before anything is believed. Builds use nothing that is not in the lock.\n"
-		"A manifest with a matrix has a lock for each of its images (stack.VARIANT.lock.json).",
+		"A manifest with a matrix has a lock for each of its images (stack.VARIANT.lock.json).\n"
+		"With --update NAME all other packages keep the version of the present lock where their\n"
+		"source still has it and it fits.",
 	.examples = "gpuimg lock stack.yaml            # resolve, write stack.lock.json\n"
 		    "gpuimg lock --check stack.yaml    # in CI: is the lock up to date?\n"
-		    "gpuimg lock --diff stack.yaml     # what would move, without moving it\n",
+		    "gpuimg lock --diff stack.yaml     # what would move, without moving it\n"
+		    "gpuimg lock --update torch stack.yaml    # move one package, keep the rest\n",
 	.options = options,
 	.args_min = 1,
 	.args_max = 1,

@@ -168,6 +168,41 @@ static uint32_t only_provider(struct apt_session *s, const struct deb_spec *spec
 	return found;
 }
 
+/* The version that a package keeps, or nothing. */
+static struct slice kept_version(const struct apt_session *s, const struct source_request *request,
+				 struct slice name)
+{
+	const struct source_keep *keep = &s->context->keep;
+
+	for (size_t i = 0; keep->inputs && i < keep->inputs->inputs.len; i++) {
+		const struct lock_input *in = &keep->inputs->inputs.items[i];
+
+		if (slice_is(name, in->name) && str_equal(in->source, request->source->id) &&
+		    source_keeps(keep, in, LOCK_DEB, request->stage->name))
+			return slice_str(in->version);
+	}
+	return (struct slice){ 0 };
+}
+
+/* Every package of the lock before is its name's candidate, where it is still to be had. */
+static void keep_versions(struct apt_session *s, const char *stage)
+{
+	const struct source_keep *keep = &s->context->keep;
+
+	for (size_t i = 0; keep->inputs && i < keep->inputs->inputs.len; i++) {
+		const struct lock_input *in = &keep->inputs->inputs.items[i];
+		struct deb_spec spec = { .name = slice_str(in->name),
+					 .version = slice_str(in->version) };
+		uint32_t at;
+
+		if (!source_keeps(keep, in, LOCK_DEB, stage))
+			continue;
+		at = deb_find(&s->universe, &spec, in->source);
+		if (at != DEB_NONE)
+			deb_universe_force(&s->universe, at);
+	}
+}
+
 static int find_root(struct apt_session *s, const struct source_request *request,
 		     const struct stack_package *package, struct roots *roots, struct error *err)
 {
@@ -191,7 +226,15 @@ static int find_root(struct apt_session *s, const struct source_request *request
 				   "'%s': packages of a foreign architecture are not supported; this "
 				   "platform's is %s", package->spec, s->arch);
 	spec.arch = (struct slice){ 0 };
-	at = deb_find(&s->universe, &spec, request->source->id);
+	at = DEB_NONE;
+	if (!spec.version.len) {
+		spec.version = kept_version(s, request, spec.name);
+		if (spec.version.len)
+			at = deb_find(&s->universe, &spec, request->source->id);
+		spec.version = (struct slice){ 0 };
+	}
+	if (at == DEB_NONE)
+		at = deb_find(&s->universe, &spec, request->source->id);
 	if (at == DEB_NONE)
 		at = only_provider(s, &spec, request->source->id);
 	if (at == DEB_NONE)
@@ -292,6 +335,7 @@ static int resolve(struct apt_session *s, const struct source_request *requests,
 	if (apt_session_open(s, err) < 0)
 		return -1;
 	set_cuda(s);
+	keep_versions(s, stage);
 	if (whole_os)
 		add_essential(s, roots);
 	for (size_t i = 0; i < count; i++) {

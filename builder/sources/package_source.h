@@ -14,6 +14,23 @@
 #include "net/http.h"
 #include "oci/descriptor.h"
 
+/*
+ * The lock before, when only one thing is to move: packages keep their version as long as their
+ * source still has it and it fits the rest.
+ */
+struct source_keep {
+	const struct lock_platform *inputs; /* of the platform; NULL: nothing is kept */
+	const char *moves; /* a package or a source id that is not kept */
+};
+
+/* Whether that input of the lock before stays as it is. */
+static inline bool source_keeps(const struct source_keep *keep, const struct lock_input *in,
+				enum lock_kind kind, const char *stage)
+{
+	return in->kind == kind && str_equal(in->stage, stage) && !str_equal(in->name, keep->moves) &&
+	       !str_equal(in->source, keep->moves);
+}
+
 /* What a source may use at lock time. */
 struct source_context {
 	const struct stack *stack;
@@ -23,6 +40,7 @@ struct source_context {
 	const struct out *out;
 	struct lockfile *lock;          /* inputs and source records are appended to it */
 	struct lock_platform *inputs;   /* of `platform` */
+	struct source_keep keep;
 };
 
 /* What one stage wants of one source. */

@@ -14,6 +14,9 @@ struct texts {
 	size_t len, cap;
 };
 
+/* Of the lock before: nothing, what the manifest named, or every package. */
+enum keep { KEEP_NOTHING, KEEP_NAMED, KEEP_ALL };
+
 struct pip_call {
 	const struct source_context *context;
 	const struct source_request *request;
@@ -22,7 +25,10 @@ struct pip_call {
 	struct texts args, environment;
 	char *directory; /* temporary, for the report */
 	const char *report;
+	const char *constraints; /* a file; NULL: none */
 	bool hashes; /* a requirements file pins them */
+	enum keep keep; /* of the lock before */
+	const char *moved_to; /* with KEEP_ALL: the version of what moves; or NULL */
 	size_t fixed; /* arguments before those about packages */
 };
 
@@ -180,6 +186,26 @@ static void environment(struct pip_call *call)
 	vec_push(&call->environment, NULL);
 }
 
+/* Constraints for what is kept of the lock before; false when that is nothing. */
+static bool keep_constraints(const struct pip_call *call, struct strbuf *out)
+{
+	const struct source_keep *keep = &call->context->keep;
+
+	if (call->hashes || call->keep == KEEP_NOTHING)
+		return false;
+	for (size_t i = 0; keep->inputs && i < keep->inputs->inputs.len; i++) {
+		const struct lock_input *in = &keep->inputs->inputs.items[i];
+
+		if (source_keeps(keep, in, LOCK_WHEEL, call->request->stage->name) &&
+		    str_equal(in->source, call->request->source->id) &&
+		    (call->keep == KEEP_ALL || in->requested))
+			strbuf_addf(out, "%s==%s\n", in->name, in->version);
+	}
+	if (out->len && call->moved_to)
+		strbuf_addf(out, "%s==%s\n", keep->moves, call->moved_to);
+	return out->len > 0;
+}
+
 static void build_arguments(struct pip_call *call)
 {
 	static const char *const fixed[] = {
@@ -201,6 +227,8 @@ static void build_arguments(struct pip_call *call)
 	option(call, "--report", call->report);
 	source_arguments(call);
 	call->fixed = call->args.len;
+	if (call->constraints)
+		option(call, "--constraint", call->constraints);
 	if (call->hashes)
 		argument(call, "--require-hashes");
 	for (size_t i = 0; i < call->request->package_count; i++) {
@@ -548,16 +576,27 @@ static int read_report(const struct pip_call *call, json_t **out, struct error *
 	return 0;
 }
 
-int pip_resolve(const struct source_context *context, const struct source_request *request,
-		const struct wheel_target *target, json_t **out_report, bool *out_warned,
-		struct error *err)
+static int write_constraints(struct pip_call *call, struct error *err)
 {
-	struct pip_call call = { .context = context, .request = request, .target = target };
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	if (!keep_constraints(call, &text))
+		return 0;
+	call->constraints = arena_printf(&call->arena, "%s/constraints.txt", call->directory);
+	return fs_write(AT_FDCWD, call->constraints, strbuf_slice(&text), 0600, err);
+}
+
+/* Once; 1 when there is no set that keeps so much. */
+static int resolve_keeping(struct pip_call call, json_t **out_report, bool *out_warned,
+			   struct error *err)
+{
 	struct error ignored = { 0 };
 	int rc = check_request(&call, err);
 
 	if (rc == 0)
 		rc = make_directory(&call, err);
+	if (rc == 0)
+		rc = write_constraints(&call, err);
 	if (rc == 0)
 		rc = run_pip(&call, out_warned, err);
 	if (rc == 0)
@@ -568,5 +607,69 @@ int pip_resolve(const struct source_context *context, const struct source_reques
 	vec_release(&call.args);
 	vec_release(&call.environment);
 	arena_release(&call.arena);
+	return rc < 0 && call.constraints && err->code == ERROR_VERDICT ? 1 : rc;
+}
+
+/* The version that the report has for a package, in `arena`; or NULL. */
+static const char *reported_version(const json_t *report, const char *name, struct arena *arena)
+{
+	const json_t *list = json_object_get(report, "install");
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *metadata = json_object_get(json_array_get(list, i), "metadata");
+		const char *found = json_string_value(json_object_get(metadata, "name"));
+		const char *version = json_string_value(json_object_get(metadata, "version"));
+
+		if (found && version && str_equal(wheel_normalize(slice_str(found), arena), name))
+			return arena_strdup(arena, version);
+	}
+	return NULL;
+}
+
+/*
+ * One package moves: as far as the others that the manifest names let it; then whatever else can
+ * stay with it does.
+ */
+static int resolve_update(struct pip_call call, struct arena *arena, json_t **out_report,
+			  bool *out_warned, struct error *err)
+{
+	const char *moves = call.context->keep.moves;
+	cleanup_json json_t *first = NULL;
+	struct error why = { 0 };
+	int rc;
+
+	call.keep = KEEP_NAMED;
+	rc = resolve_keeping(call, &first, out_warned, &why);
+	if (rc == 1) {
+		out_note(call.context->out, "'%s' does not fit the other packages as they are locked: "
+					    "they move as well", moves);
+		call.keep = KEEP_NOTHING;
+		return resolve_keeping(call, out_report, out_warned, err);
+	}
+	if (rc < 0) {
+		*err = why;
+		return -1;
+	}
+	call.keep = KEEP_ALL;
+	call.moved_to = reported_version(first, moves, arena);
+	rc = resolve_keeping(call, out_report, out_warned, &why);
+	if (rc == 1) {
+		*out_report = steal_ptr(&first);
+		return 0;
+	}
+	if (rc < 0)
+		*err = why;
 	return rc;
+}
+
+int pip_resolve(const struct source_context *context, const struct source_request *request,
+		const struct wheel_target *target, json_t **out_report, bool *out_warned,
+		struct error *err)
+{
+	struct pip_call call = { .context = context, .request = request, .target = target };
+	cleanup_arena struct arena arena = { 0 };
+
+	if (context->keep.inputs)
+		return resolve_update(call, &arena, out_report, out_warned, err);
+	return resolve_keeping(call, out_report, out_warned, err);
 }

@@ -86,10 +86,10 @@ nothing_half_written() { # no temporary file, no image
 	nothing_half_written
 }
 
-@test "a lock for another text of the manifest is refused" {
+@test "a lock for another manifest is refused, and the key that moved is named" {
 	locked
 	edit 's/tag: t/tag: u/'
-	refuses 2 'gpuimg lock' -- build --offline stack.yaml
+	refuses 2 'has changed since it was locked: tag;' 'gpuimg lock stack.yaml' -- build --offline stack.yaml
 }
 
 @test "no lock and --offline: says to run gpuimg lock" {

@@ -38,10 +38,9 @@ library_stack() { # NAME: prints the path of the manifest
 	echo "$dir/$1.yaml"
 }
 
-# A signed flat repository of the .debs in a folder, served on 127.0.0.1: $REPOSITORY is its
-# address, DIR/key.gpg its keyring.
-start_repository() { # DIR
-	need gpg python3
+# The signed index of a flat repository of the .debs in a folder; DIR/key.gpg is its keyring.
+sign_repository() { # DIR
+	need gpg
 	local home=$BATS_TEST_TMPDIR/gnupg deb
 	(
 		cd "$1" || exit 1
@@ -53,11 +52,17 @@ start_repository() { # DIR
 		printf 'Origin: test\nSuite: ./\nDate: %s\nSHA256:\n %s %s Packages\n' "$(LC_ALL=C date -u '+%a, %d %b %Y %H:%M:%S UTC')" \
 			"$(sha256sum Packages | cut -d' ' -f1)" "$(stat -c %s Packages)" >Release
 		mkdir -p -m 700 "$home"
-		gpg --homedir "$home" --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.org>' rsa2048 sign never
+		[ -f key.gpg ] || gpg --homedir "$home" --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.org>' rsa2048 sign never
 		gpg --homedir "$home" --batch --quiet --yes --clearsign --digest-algo SHA256 -o InRelease Release
 		gpg --homedir "$home" --export >key.gpg
 		gpgconf --homedir "$home" --kill all 2>/dev/null || true
-	) || return 1
+	)
+}
+
+# The same, served on 127.0.0.1: $REPOSITORY is its address.
+start_repository() { # DIR
+	need python3
+	sign_repository "$1" || return 1
 	python3 -u -c '
 import functools, http.server, sys
 h = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])

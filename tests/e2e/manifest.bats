@@ -186,3 +186,71 @@ YAML
 	sed -i 's/^tag: t/tag: "{cuad}"/' stack.yaml
 	refuses 2 "stack.yaml:3:6: tag: '{cuad}' is not an axis of the matrix; did you mean '{cuda}'?" -- lock stack.yaml
 }
+
+make_deb() { # NAME VERSION [DEPENDS]
+	mkdir -p "deb/DEBIAN" "deb/usr/share/$1"
+	echo "$2" >"deb/usr/share/$1/version"
+	printf 'Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: T <t@example.org>\n%sDescription: t\n' "$1" "$2" "${3:+Depends: $3
+}" >deb/DEBIAN/control
+	dpkg-deb -Zgzip -b deb "repo/$1_$2_all.deb" >/dev/null
+	rm -rf deb
+}
+
+make_wheel() { # NAME VERSION [REQUIRES]
+	python3 - "$@" <<'PY'
+import sys, zipfile, hashlib, base64
+name, version, *requires = sys.argv[1:]
+files = {f"{name}.py": f"version = '{version}'\n",
+         f"{name}-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n" + "".join(f"Requires-Dist: {r}\n" for r in requires),
+         f"{name}-{version}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+record = "".join(f"{n},sha256={base64.urlsafe_b64encode(hashlib.sha256(t.encode()).digest()).rstrip(b'=').decode()},{len(t)}\n" for n, t in files.items())
+with zipfile.ZipFile(f"wheels/{name}-{version}-py3-none-any.whl", "w") as z:
+    for n, t in files.items(): z.writestr(n, t)
+    z.writestr(f"{name}-{version}.dist-info/RECORD", record + f"{name}-{version}.dist-info/RECORD,,\n")
+PY
+}
+
+versions() { jq -r '.platforms[].inputs[] | .name + "=" + .version' stack.lock.json | sort | tr '\n' ' '; }
+
+@test "lock --diff tells what would move; lock --update moves one thing and what it needs" {
+	need dpkg-deb gpg
+	mkdir repo wheels
+	make_deb one 1 && make_deb two 1 three && make_deb three 1
+	make_wheel alpha 1 'gamma==1' && make_wheel beta 1 && make_wheel gamma 1
+	start_repository repo
+	cat >stack.yaml <<YAML
+gpuimg: 1
+name: test/small
+stack: { python: "3.11" }
+sources:
+  - { id: os, type: apt, url: "$REPOSITORY", suite: ./, signed-by: repo/key.gpg }
+  - { id: pip, type: wheels, path: wheels }
+stages:
+  runtime:
+    packages: { os: [one, two], pip: [alpha, beta] }
+YAML
+	refuses 2 '--update one: there is no lock to update' -- lock --update one stack.yaml
+	run -0 gpuimg lock stack.yaml
+	[ "$(versions)" = "alpha=1 beta=1 gamma=1 one=1 three=1 two=1 " ]
+	run -0 gpuimg lock --diff stack.yaml
+	cp stack.lock.json before.json
+	sleep 1 # the Release file must not look older
+	make_deb one 2 && make_deb two 2 three && make_deb three 2
+	make_wheel alpha 2 'gamma==2' && make_wheel beta 2 && make_wheel gamma 2
+	sign_repository repo
+	run -1 --separate-stderr gpuimg lock --diff stack.yaml
+	[[ $output == *"  moved    two 1 -> 2 (os, stage runtime)"* ]]
+	[[ $output == *"  moved    gamma 1 -> 2 (pip, stage runtime)"* ]]
+	cmp stack.lock.json before.json
+	run -0 gpuimg lock --update one stack.yaml
+	[ "$(versions)" = "alpha=1 beta=1 gamma=1 one=2 three=1 two=1 " ]
+	run -0 gpuimg lock --update alpha stack.yaml
+	[ "$(versions)" = "alpha=2 beta=1 gamma=2 one=2 three=1 two=1 " ]
+	run -0 gpuimg lock --update os stack.yaml
+	[ "$(versions)" = "alpha=2 beta=1 gamma=2 one=2 three=2 two=2 " ]
+	refuses 2 "--update alhpa: neither a source of stack.yaml nor a package in stack.lock.json; did you mean 'alpha'?" -- lock --update alhpa stack.yaml
+	run -0 gpuimg lock stack.yaml
+	[ "$(versions)" = "alpha=2 beta=2 gamma=2 one=2 three=2 two=2 " ]
+}
+
+teardown() { stop_repository; }
