@@ -189,6 +189,44 @@ YAML
 	done
 }
 
+# A signed repository of small packages: make_deb NAME [FIELD…].
+make_deb() {
+	local name=$1
+	shift
+	mkdir -p "deb/$name/DEBIAN" "deb/$name/usr/share/$name" repo
+	echo "$name" >"deb/$name/usr/share/$name/file"
+	{
+		printf 'Package: %s\nVersion: 1\nArchitecture: all\nMaintainer: T <t@example.org>\n' "$name"
+		[ $# -eq 0 ] || printf '%s\n' "$@"
+		printf 'Description: t\n'
+	} >"deb/$name/DEBIAN/control"
+	dpkg-deb -Zgzip -b "deb/$name" "repo/${name}_1_all.deb" >/dev/null
+}
+
+use_repository() { # PACKAGES
+	start_repository repo
+	edit "s|{ id: os, type: apt, from: host }|{ id: os, type: apt, url: \"$REPOSITORY\", suite: ./, signed-by: repo/key.gpg }|"
+	edit "s/base-files, hostname/$1/"
+}
+
+@test "a package that cannot be satisfied: the chain of who wanted it, status 1" {
+	need dpkg-deb
+	make_deb outer 'Depends: middle'
+	make_deb middle 'Depends: nowhere (>= 2)'
+	use_repository outer
+	refuses 1 'nowhere' 'middle' 'outer' -- lock stack.yaml
+	[ ! -e stack.lock.json ]
+}
+
+@test "a repository whose signature is wrong is not believed" {
+	need dpkg-deb
+	make_deb outer
+	use_repository outer
+	sed -i 's/^Origin: test/Origin: tost/' repo/InRelease
+	refuses 3 'Release' 'key.gpg' 'signature' -- lock stack.yaml
+	[ ! -e stack.lock.json ]
+}
+
 @test "two packages that own one path with different content: both are named" {
 	need dpkg-deb
 	mkdir -p repo
