@@ -160,6 +160,9 @@ check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tool
 	@diff -r $O/docs/rules docs/rules && diff $O/docs/manifest.md docs/manifest.md && diff $O/docs/stack.schema.json docs/stack.schema.json || \
 		{ echo 'run `make docs` and commit what it changes'; exit 1; }
 
+check-tables: $O/gpuimg ## the compatibility tables are consistent
+	$Q$O/gpuimg matrix --check
+
 check-kernels: ## the committed PTX assembles (where a CUDA toolkit is)
 	@testkernels/kernels/check
 
@@ -215,5 +218,5 @@ install: all ## DESTDIR and PREFIX are honoured
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: all help docs check-docs check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: all help docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz bench demo install clean FORCE

@@ -2,6 +2,8 @@
 
 #include "formats/json.h"
 #include "manifests/embedded.h"
+#include "manifests/require.h"
+#include "manifests/solver.h"
 
 /* Compares "12.10" with "12.9": number by number, what is missing is 0. */
 static int compare_versions(struct slice a, struct slice b)
@@ -247,54 +249,15 @@ int toolkit_wheels(const struct stack *stack, const char *cuda, enum stack_profi
 	return 0;
 }
 
-/* The version in a floor such as ">=535.183.06". */
-static int driver_floor(const struct stack *stack, struct slice *out, struct error *err)
-{
-	struct slice text = slice_trim(slice_str(stack->stack.driver));
-
-	if (slice_starts(text, ">="))
-		text = slice_trim(slice_of(text.data + 2, text.len - 2));
-	*out = text;
-	if (!is_version(text))
-		return stack_error(stack, stack->stack.place, err,
-				   "stack.driver: '%s' is not a floor such as >=535.183.06",
-				   stack->stack.driver);
-	return 0;
-}
-
-/* A floor that is a branch alone ("580") stands for any driver of it. */
-static bool is_below(struct slice floor, const char *driver)
-{
-	struct slice other = slice_str(driver);
-
-	if (!memchr(floor.data, '.', floor.len))
-		other.len = strcspn(driver, ".");
-	return compare_versions(floor, other) < 0;
-}
-
 int toolkit_require(const struct stack *stack, const char *cuda, struct arena *arena,
 		    const char **out, struct error *err)
 {
-	cleanup_json json_t *table = NULL;
-	const char *own, *major_floor, *dot = strchr(cuda, '.');
-	cleanup_free char *major = xstrndup(cuda, dot ? (size_t)(dot - cuda) : strlen(cuda));
-	struct slice floor;
+	cleanup_tables struct tables tables = { 0 };
+	const char *floor = NULL;
 
-	*out = arena_printf(arena, "cuda>=%s", cuda);
-	if (!stack->stack.driver)
-		return 0;
-	if (read_table(&table, err) < 0 || driver_floor(stack, &floor, err) < 0)
+	if (stack->stack.driver && solver_floor(stack->stack.driver, arena, &floor, err) < 0)
 		return -1;
-	own = json_string_value(json_object_get(find_toolkit(table, cuda), "driver"));
-	major_floor = json_string_value(
-		json_object_get(json_object_get(table, "majors"), major));
-	if (major_floor && is_below(floor, major_floor))
-		return error_set(err, ERROR_VERDICT,
-				 "stack: CUDA %s needs driver %s or newer, the floor is %.*s; raise "
-				 "stack.driver or take an older CUDA",
-				 cuda, major_floor, (int)floor.len, (const char *)floor.data);
-	if (own && is_below(floor, own))
-		*out = arena_printf(arena, "cuda>=%s driver>=%.*s", cuda, (int)floor.len,
-				    (const char *)floor.data);
-	return 0;
+	if (tables_load(NULL, &tables, err) < 0)
+		return -1;
+	return require_value(&tables, cuda, floor, false, arena, out, err);
 }

@@ -5,7 +5,9 @@ extern const struct command command_fetch;
 extern const struct command command_inspect;
 extern const struct command command_lint;
 extern const struct command command_lock;
+extern const struct command command_matrix;
 extern const struct command command_push;
+extern const struct command command_resolve;
 extern const struct command command_schema;
 extern const struct command command_test;
 
@@ -15,7 +17,9 @@ const struct command *const commands[] = {
 	&command_inspect,
 	&command_lint,
 	&command_lock,
+	&command_matrix,
 	&command_push,
+	&command_resolve,
 	&command_schema,
 	&command_test,
 	NULL,

@@ -1,0 +1,148 @@
+#include "manifests/dotted.h"
+
+static uint64_t leading_number(struct slice s)
+{
+	uint64_t v = 0;
+	size_t n = 0;
+
+	while (n < s.len && s.data[n] >= '0' && s.data[n] <= '9')
+		n++;
+	if (n && !slice_u64(slice_of(s.data, n), &v))
+		v = UINT64_MAX;
+	return v;
+}
+
+static uint64_t next_number(struct slice *rest)
+{
+	struct slice piece = { 0 };
+
+	return slice_cut(rest, '.', &piece) ? leading_number(piece) : 0;
+}
+
+int dotted_compare(struct slice a, struct slice b)
+{
+	while (a.data || b.data) {
+		uint64_t i = next_number(&a), k = next_number(&b);
+
+		if (i != k)
+			return i < k ? -1 : 1;
+	}
+	return 0;
+}
+
+int dotted_order(const char *a, const char *b)
+{
+	return dotted_compare(slice_str(a), slice_str(b));
+}
+
+bool dotted_is(struct slice s)
+{
+	struct slice piece;
+	uint64_t ignored;
+
+	if (!s.len)
+		return false;
+	while (slice_cut(&s, '.', &piece)) {
+		if (!slice_u64(piece, &ignored))
+			return false;
+	}
+	return true;
+}
+
+uint64_t dotted_number(const char *version, size_t n)
+{
+	struct slice rest = slice_str(version);
+	uint64_t v = 0;
+
+	for (size_t i = 0; i <= n; i++)
+		v = next_number(&rest);
+	return v;
+}
+
+bool dotted_prefix(struct slice a, struct slice b)
+{
+	while (a.data && b.data) {
+		if (next_number(&a) != next_number(&b))
+			return false;
+	}
+	return true;
+}
+
+static struct slice cut_operator(struct slice text, const char **op)
+{
+	static const char *const ops[] = { ">=", "<=", "==", "!=", "~=", ">", "<", "=" };
+
+	text = slice_trim(text);
+	*op = "==";
+	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+		size_t n = strlen(ops[i]);
+
+		if (slice_starts(text, ops[i])) {
+			*op = str_equal(ops[i], "=") ? "==" : ops[i];
+			text = slice_trim(slice_of(text.data + n, text.len - n));
+			break;
+		}
+	}
+	if (text.len > 2 && text.data[text.len - 1] == '*' && text.data[text.len - 2] == '.')
+		text.len -= 2;
+	return text;
+}
+
+int dotted_range_check(const char *range, struct error *err)
+{
+	struct slice rest = slice_str(range), piece;
+
+	while (slice_cut(&rest, ',', &piece)) {
+		const char *op;
+
+		if (!dotted_is(cut_operator(piece, &op)))
+			return error_set(err, ERROR_USAGE,
+					 "'%.60s' is not a version or a range such as 12.6, 2.7.* "
+					 "or >=12.4,<13",
+					 range);
+	}
+	return 0;
+}
+
+/* "~=2.7.1" is ">=2.7.1" with the numbers before the last fixed. */
+static bool compatible(struct slice version, struct slice bound)
+{
+	struct slice head = bound;
+
+	while (head.len && head.data[head.len - 1] != '.')
+		head.len--;
+	if (head.len)
+		head.len--;
+	return dotted_compare(version, bound) >= 0 &&
+	       (!head.len || dotted_prefix(version, head));
+}
+
+static bool holds(struct slice version, const char *op, struct slice bound)
+{
+	if (op[0] == '=')
+		return dotted_prefix(version, bound);
+	if (op[0] == '!')
+		return !dotted_prefix(version, bound);
+	if (op[0] == '~')
+		return compatible(version, bound);
+	if (op[0] == '>')
+		return op[1] ? dotted_compare(version, bound) >= 0 :
+			       dotted_compare(version, bound) > 0;
+	return op[1] ? dotted_compare(version, bound) <= 0 : dotted_compare(version, bound) < 0;
+}
+
+bool dotted_in(const char *version, const char *range)
+{
+	struct slice rest = slice_str(range ? range : ""), piece;
+
+	if (!rest.len)
+		return true;
+	while (slice_cut(&rest, ',', &piece)) {
+		const char *op;
+		struct slice bound = cut_operator(piece, &op);
+
+		if (!holds(slice_str(version), op, bound))
+			return false;
+	}
+	return true;
+}
