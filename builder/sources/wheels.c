@@ -209,6 +209,8 @@ static int resolve_one(const struct source_context *context, const struct source
 		rc = pip_resolve(context, request, &r.target, &report, &r.yanked_shown, err);
 	if (rc == 0)
 		rc = take_report(&r, report, err);
+	if (rc == 0)
+		rc = wheel_check_closure(report, &r.target, context->out, err);
 	arena_release(&r.arena);
 	return rc;
 }

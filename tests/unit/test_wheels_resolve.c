@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "builder/sources/wheel_check.h"
+#include "formats/json.h"
 #include "tests/support/http_server.h"
 
 #define HASH_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -688,6 +689,121 @@ static void test_tags_fit_a_python_a_machine_and_a_c_library(void **state)
 	}
 }
 
+/* The closure of a report's "install", for Python 3.11.2; warnings go to *noted. */
+static int closure(const char *install, char **noted, struct error *err)
+{
+	static const struct wheel_target target = { .python_minor = 11, .python_full = "3.11.2",
+						    .glibc_minor = 28, .machine = "x86_64" };
+	cleanup_free char *text = xasprintf(
+		"{\"install\":[%s],\"environment\":{\"python_full_version\":\"3.12.1\"}}", install);
+	cleanup_json json_t *report = NULL;
+	size_t len;
+	struct out out = { .err = open_memstream(noted, &len) };
+	int rc;
+
+	assert_ok(json_parse(slice_str(text), &report, err), *err);
+	rc = wheel_check_closure(report, &target, &out, err);
+	fclose(out.err);
+	return rc;
+}
+
+#define DIST(name, requires, more)                                                      \
+	"{\"metadata\":{\"name\":\"" name "\",\"version\":\"1\",\"requires_dist\":[" requires \
+	"]}" more "}"
+#define ASKED ",\"requested\":true"
+
+static void test_a_closed_set_passes_in_silence(void **state)
+{
+	cleanup_free char *noted = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(closure(DIST("a", "\"B.b>=2\",\"n; os_name == 'nt'\"", ASKED) "," DIST("b_b", "", ""),
+			  &noted, &err),
+		  err);
+	assert_string_equal(noted, "");
+}
+
+static void test_what_the_target_needs_and_pip_left_out_is_named(void **state)
+{
+	cleanup_free char *noted = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(closure(DIST("a", "\"tomli; python_version < '3.12'\"", ASKED), &noted, &err),
+			 -1);
+	assert_int_equal(err.code, ERROR_VERDICT);
+	assert_contains(err.text, "a 1 requires 'tomli; python_version < '3.12''");
+	assert_contains(err.text, "on Python 3.11.2, x86_64");
+	assert_contains(err.text, "its own Python 3.12.1");
+}
+
+static void test_what_only_pips_python_needs_is_warned_of(void **state)
+{
+	cleanup_free char *noted = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(closure(DIST("a", "\"b; python_version >= '3.12'\"", ASKED) "," DIST("b", "\"c\"", ""),
+			  &noted, &err),
+		  err);
+	assert_contains(noted, "b 1 is locked though nothing requires it on Python 3.11.2");
+}
+
+static void test_extras_bring_their_requirements(void **state)
+{
+	static const char with[] = DIST("a", "\"a[y]; extra == 'x'\",\"b[Z_z]; extra == 'y'\"",
+					ASKED ",\"requested_extras\":[\"X\"]") ","
+				   DIST("b", "\"c; extra == 'z-z'\"", "");
+	cleanup_free char *noted = NULL, *noted2 = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(closure(with, &noted, &err), -1);
+	assert_contains(err.text, "b 1 requires 'c; extra == 'z-z''");
+	err = (struct error){ 0 };
+	assert_ok(closure(DIST("a", "\"b; extra == 'y'\"", ASKED), &noted2, &err), err);
+}
+
+static void test_without_word_of_requests_all_count(void **state)
+{
+	cleanup_free char *noted = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(closure(DIST("a", "", "") "," DIST("b", "", ""), &noted, &err), err);
+	assert_string_equal(noted, "");
+}
+
+static void test_unreadable_requirements_are_warned_of_once(void **state)
+{
+	cleanup_free char *noted = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(closure(DIST("a", "\"b; wind > 'x'\",\"\",1", ASKED), &noted, &err), err);
+	assert_contains(noted, "a 1: Requires-Dist: marker");
+	assert_null(strstr(strstr(noted, "wind") + 1, "wind"));
+}
+
+static void test_reports_of_wrong_types_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"1", "{}", "{\"metadata\":{\"name\":\"a\"}}",
+		"{\"metadata\":{\"name\":\"a\",\"version\":\"1\",\"requires_dist\":{}}}",
+		DIST("a", "", ASKED ",\"requested_extras\":\"x\""),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		cleanup_free char *noted = NULL;
+		struct error err = { 0 };
+
+		assert_int_equal(closure(bad[i], &noted, &err), -1);
+		assert_int_equal(err.code, ERROR_FORMAT);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -717,6 +833,13 @@ int main(void)
 		cmocka_unit_test(test_two_files_of_one_distribution_are_refused),
 		cmocka_unit_test(test_one_file_from_two_sources_is_one_input),
 		cmocka_unit_test(test_tags_fit_a_python_a_machine_and_a_c_library),
+		cmocka_unit_test(test_a_closed_set_passes_in_silence),
+		cmocka_unit_test(test_what_the_target_needs_and_pip_left_out_is_named),
+		cmocka_unit_test(test_what_only_pips_python_needs_is_warned_of),
+		cmocka_unit_test(test_extras_bring_their_requirements),
+		cmocka_unit_test(test_without_word_of_requests_all_count),
+		cmocka_unit_test(test_unreadable_requirements_are_warned_of_once),
+		cmocka_unit_test(test_reports_of_wrong_types_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
