@@ -162,6 +162,11 @@ static bool toolkit_in_ranges(const struct attempt *a, const struct toolkit *t)
 	return true;
 }
 
+/* What rests on a whole list and not on one row of it. */
+static const struct table_origin all_toolkits = { "cuda-toolkits.json", "toolkits", "" };
+static const struct table_origin all_cudnn = { "cudnn.json", "releases", "" };
+static const struct table_origin all_nccl = { "nccl.json", "releases", "" };
+
 static void because_of_ranges(const struct attempt *a)
 {
 	const char *asked = range_on(a, CLAUSE_CUDA, a->p->cuda);
@@ -176,7 +181,7 @@ static void because_of_ranges(const struct attempt *a)
 				       name_of(a, i), range);
 	}
 	if (!a->count && asked)
-		solver_because(a->why, NULL, "no known CUDA toolkit is in %s", asked);
+		solver_because(a->why, &all_toolkits, "no known CUDA toolkit is in %s", asked);
 }
 
 /* A GPU on which the compatibility package ends in error 804, or NULL. */
@@ -333,7 +338,7 @@ static bool ptx_fits(const struct attempt *a, struct solver_choice *made,
 		made->compat = true;
 		return true;
 	}
-	solver_because(a->why, v.toolkit ? &v.toolkit->origin : NULL,
+	solver_because(a->why, v.toolkit ? &v.toolkit->origin : &all_toolkits,
 		       "%s is served by PTX of CUDA %s only, which drivers older than %s refuse; "
 		       "the floor is %s",
 		       g->text, cuda, v.toolkit && v.toolkit->own_driver ? v.toolkit->own_driver : "its own",
@@ -484,6 +489,14 @@ static bool take_pin(const struct attempt *a, const struct wanted *w, const char
 	return false;
 }
 
+/* True when the clause names that very release: then it is meant, and only warned about. */
+static bool is_exactly(const char *asked, const char *version)
+{
+	if (asked && str_starts(asked, "=="))
+		asked += 2;
+	return asked && str_equal(asked, version);
+}
+
 static bool choose_cudnn(const struct attempt *a, const struct toolkit *t, const char **out)
 {
 	const struct table_libraries *l = &a->p->tables->libraries;
@@ -499,15 +512,17 @@ static bool choose_cudnn(const struct attempt *a, const struct toolkit *t, const
 		if (!in_ranges(a, &w, r->version))
 			continue;
 		in_range = true;
-		if (!table_numbers_have(&r->majors, t->major) || r->withdrawn ||
-		    is_bad_cudnn(a, t, r->version, &bad) || !cudnn_serves_gpus(a, r->version))
+		if (!table_numbers_have(&r->majors, t->major) || !cudnn_serves_gpus(a, r->version))
+			continue;
+		if (!is_exactly(w.asked, r->version) &&
+		    (r->withdrawn || is_bad_cudnn(a, t, r->version, &bad)))
 			continue;
 		*out = r->version;
 		return true;
 	}
 	if (bad)
 		solver_because(a->why, &bad->origin, "cuDNN %s: %s", bad->cudnn, bad->effect);
-	solver_because(a->why, NULL, in_range ? "no cuDNN in %s is built for CUDA %u" :
+	solver_because(a->why, &all_cudnn, in_range ? "no cuDNN in %s is built for CUDA %u" :
 						"no cuDNN is known in %s that the builds allow (CUDA %u)",
 		       w.asked ? w.asked : "the builds' ranges", t->major);
 	return false;
@@ -528,7 +543,7 @@ static bool choose_nccl(const struct attempt *a, const struct toolkit *t, const 
 			return true;
 		}
 	}
-	solver_because(a->why, NULL, "no NCCL in %s is known for CUDA %u",
+	solver_because(a->why, &all_nccl, "no NCCL in %s is known for CUDA %u",
 		       w.asked ? w.asked : "the builds' ranges", t->major);
 	return false;
 }

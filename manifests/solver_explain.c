@@ -7,8 +7,8 @@ static const enum solver_clause_kind by_weight[] = {
 	CLAUSE_BASE,  CLAUSE_GPU,    CLAUSE_CUDA,   CLAUSE_FRAMEWORK, CLAUSE_DRIVER,
 };
 
-/* A set of clauses that cannot hold together, of which every part can. */
-static solver_mask minimal_conflict(const struct solver_problem *p, solver_mask mask)
+/* One round of leaving out what the clash does not need. */
+static solver_mask fewer_clauses(const struct solver_problem *p, solver_mask mask)
 {
 	for (size_t k = 0; k < ARRAY_LEN(by_weight); k++) {
 		for (size_t i = 0; i < p->clause_count; i++) {
@@ -20,6 +20,22 @@ static solver_mask minimal_conflict(const struct solver_problem *p, solver_mask 
 				mask = less;
 		}
 	}
+	return mask;
+}
+
+/*
+ * A set of clauses that cannot hold together, and can without any one of them. A clause less is
+ * not always a weaker question (without a framework the toolkit's own compilers decide about a
+ * GPU), so one round is not always enough.
+ */
+static solver_mask minimal_conflict(const struct solver_problem *p, solver_mask mask)
+{
+	solver_mask before;
+
+	do {
+		before = mask;
+		mask = fewer_clauses(p, mask);
+	} while (mask != before);
 	return mask;
 }
 
@@ -257,6 +273,8 @@ static void repair(const struct solver_problem *p, solver_mask mask, size_t clau
 {
 	const struct solver_clause *c = &p->clauses[clause];
 
+	size_t before = out->repairs.len;
+
 	switch (c->kind) {
 	case CLAUSE_CUDNN:
 	case CLAUSE_NCCL:
@@ -274,22 +292,44 @@ static void repair(const struct solver_problem *p, solver_mask mask, size_t clau
 	default:
 		repair_version(p, mask, c, out);
 	}
+	if (c->kind == CLAUSE_FRAMEWORK && out->repairs.len == before && p->framework_count > 1)
+		try_repair(p, mask & ~(UINT64_C(1) << clause), c->key, NULL, out);
 }
 
-/* When no single change helps: two clauses to leave out. */
-static void repair_two(const struct solver_problem *p, solver_mask mask, struct solution *out)
+/* The clause of a conflict that is easiest to give up. */
+static solver_mask lightest(const struct solver_problem *p, solver_mask conflict)
 {
-	for (size_t i = 0; i < p->clause_count; i++) {
-		for (size_t k = i + 1; k < p->clause_count; k++) {
-			solver_mask less = mask & ~(UINT64_C(1) << i) & ~(UINT64_C(1) << k);
-			const char *key = arena_printf(p->arena, "%s %s and %s %s", p->clauses[i].key,
-						       p->clauses[i].value, p->clauses[k].key,
-						       p->clauses[k].value);
-
-			if (try_repair(p, less, key, NULL, out))
-				return;
+	for (size_t k = 0; k < ARRAY_LEN(by_weight); k++) {
+		for (size_t i = 0; i < p->clause_count; i++) {
+			if (p->clauses[i].kind == by_weight[k] && (conflict & (UINT64_C(1) << i)))
+				return UINT64_C(1) << i;
 		}
 	}
+	return conflict;
+}
+
+/* When no single change helps, since there are several conflicts: what to leave out together. */
+static void repair_several(const struct solver_problem *p, solver_mask mask, solver_mask conflict,
+			   struct solution *out)
+{
+	cleanup_strbuf struct strbuf keys = { 0 };
+	solver_mask less = mask & ~lightest(p, conflict);
+	struct solver_choice choice;
+
+	while (!solver_search(p, less, &choice, NULL))
+		less &= ~lightest(p, minimal_conflict(p, less));
+	for (size_t i = 0; i < p->clause_count; i++) { /* some may stay after all */
+		solver_mask more = less | (mask & (UINT64_C(1) << i));
+
+		if (more != less && solver_search(p, more, &choice, NULL))
+			less = more;
+	}
+	for (size_t i = 0; i < p->clause_count; i++) {
+		if ((mask & ~less) & (UINT64_C(1) << i))
+			strbuf_addf(&keys, "%s%s %s", keys.len ? " and " : "", p->clauses[i].key,
+				    p->clauses[i].value);
+	}
+	try_repair(p, less, arena_slice(p->arena, strbuf_slice(&keys)), NULL, out);
 }
 
 void solver_explain(struct solver_problem *p, solver_mask mask, struct solution *out)
@@ -315,5 +355,5 @@ void solver_explain(struct solver_problem *p, solver_mask mask, struct solution 
 		}
 	}
 	if (!out->repairs.len)
-		repair_two(p, mask, out);
+		repair_several(p, mask, conflict, out);
 }

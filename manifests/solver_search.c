@@ -18,7 +18,7 @@ void solver_because(struct solver_why *why, const struct table_origin *origin, c
 	struct solver_sentence s = { 0 };
 	va_list ap;
 
-	if (!why)
+	if (!why || why->sentences->len >= SOLVER_REASONS_MAX)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
@@ -119,6 +119,10 @@ static bool next_release(const struct solver_problem *p, size_t framework, size_
 	return false;
 }
 
+static const struct table_origin all_releases = { "torch.json, tensorflow.json, jax.json, "
+						  "frameworks-other.json",
+						  "releases", "" };
+
 static bool search_from(struct search *s, size_t depth, struct solver_choice *out)
 {
 	const struct framework_build *builds[SOLVER_FRAMEWORKS_MAX];
@@ -139,7 +143,7 @@ static bool search_from(struct search *s, size_t depth, struct solver_choice *ou
 			return true;
 	}
 	if (!any)
-		solver_because(s->why, NULL, "no release of %s with a known build is in %s",
+		solver_because(s->why, &all_releases, "no release of %s with a known build is in %s",
 			       s->p->frameworks[s->active[depth]],
 			       s->p->ranges[s->active[depth]]);
 	return false;

@@ -10,6 +10,7 @@
 
 #define SOLVER_CLAUSES_MAX 64
 #define SOLVER_FRAMEWORKS_MAX 8
+#define SOLVER_REASONS_MAX 40 /* of a conflict; what a wide range meets first says enough */
 
 struct solver_problem {
 	const struct tables *tables;

@@ -396,6 +396,136 @@ static void test_every_repair_that_is_offered_solves(void **state)
 	}
 }
 
+/* What the clauses of a request are, so that some can be left out. */
+struct combination {
+	const char *driver, *gpu, *cuda, *torch, *jax;
+};
+
+static struct solution solve_combination(const struct tables *tables, const struct combination *c)
+{
+	struct stack_request r = { .driver = c->driver, .cuda = c->cuda };
+	struct stack_pair frameworks[2];
+	const char *gpus[1] = { c->gpu };
+
+	r.gpus = (struct stack_texts){ gpus, c->gpu ? 1 : 0 };
+	r.framework.items = frameworks;
+	if (c->torch)
+		frameworks[r.framework.count++] = (struct stack_pair){ "torch", c->torch };
+	if (c->jax)
+		frameworks[r.framework.count++] = (struct stack_pair){ "jax", c->jax };
+	return solve(tables, &r);
+}
+
+/* The clause of that key, or NULL. */
+static const char **member(struct combination *c, const char *key)
+{
+	return str_equal(key, "driver")		 ? &c->driver :
+	       str_equal(key, "gpus")		 ? &c->gpu :
+	       str_equal(key, "cuda")		 ? &c->cuda :
+	       str_equal(key, "framework.torch") ? &c->torch :
+	       str_equal(key, "framework.jax")	 ? &c->jax :
+						   NULL;
+}
+
+static void check_solved(const struct tables *tables, const struct combination *c,
+			 const struct solution *s)
+{
+	const struct toolkit *t = s->choice.toolkit;
+
+	if (c->cuda)
+		assert_true(dotted_in(t->version, c->cuda));
+	if (c->driver) {
+		assert_int_not_equal(s->branches[0].service, SERVICE_IMPOSSIBLE);
+		assert_int_equal(s->choice.compat && s->branches[0].service < SERVICE_MINOR,
+				 s->branches[0].service == SERVICE_FORWARD);
+	}
+	if (c->gpu)
+		assert_int_not_equal(s->gpus[0].verdict.service, GPU_NONE);
+	for (size_t i = 0; i < s->choice.build_count; i++) {
+		const struct framework_build *b = s->choice.builds[i];
+
+		assert_true(dotted_in(b->version, b->framework[0] == 't' ? c->torch : c->jax));
+		assert_true(dotted_in(t->version, b->cuda));
+		assert_true(!b->cudnn || dotted_in(s->choice.cudnn, b->cudnn));
+		assert_true(!b->nccl || dotted_in(s->choice.nccl, b->nccl));
+	}
+	(void)tables;
+}
+
+/* The set clashes, and without any one of its clauses it does not. */
+static void check_conflict(const struct tables *tables, const struct combination *c,
+			   const struct solution *s)
+{
+	struct combination only = { 0 };
+
+	assert_true(s->conflict_count > 0 && s->reasons.len > 0);
+	for (size_t i = 0; i < s->reasons.len; i++)
+		assert_true(s->reasons.items[i].origin_count > 0);
+	for (size_t i = 0; i < s->conflict_count; i++)
+		*member(&only, s->conflict[i].key) = *member((struct combination *)c, s->conflict[i].key);
+	{
+		cleanup_solution struct solution all = solve_combination(tables, &only);
+
+		assert_false(all.solved);
+	}
+	for (size_t i = 0; i < s->conflict_count; i++) {
+		struct combination less = only;
+
+		*member(&less, s->conflict[i].key) = NULL;
+		cleanup_solution struct solution part = solve_combination(tables, &less);
+		assert_true(part.solved);
+	}
+}
+
+static void check_repairs(const struct tables *tables, const struct combination *c,
+			  const struct solution *s)
+{
+	assert_true(s->repairs.len > 0);
+	for (size_t i = 0; i < s->repairs.len; i++) {
+		struct combination changed = *c;
+		const char *key = s->repairs.items[i].key;
+
+		if (str_starts(key, "gpus: "))
+			changed.gpu = NULL;
+		else if (member(&changed, key))
+			*member(&changed, key) = s->repairs.items[i].value;
+		else
+			continue; /* two clauses at once */
+		cleanup_solution struct solution t = solve_combination(tables, &changed);
+		assert_true(t.solved);
+	}
+}
+
+static void test_answers_hold_conflicts_are_minimal_and_repairs_work(void **state)
+{
+	static const char *const drivers[] = { NULL, ">=470", ">=535", ">=590" },
+			  *const gpus[] = { NULL, "v100", "b200", "rtx4090" },
+			  *const cudas[] = { NULL, "11.8", "12.6", "13" },
+			  *const torches[] = { NULL, "2.5.*", "2.7.*", "2.12.*" },
+			  *const jaxes[] = { NULL, "0.4.30", "0.8.*" };
+	cleanup_tables struct tables tables = { 0 };
+	struct error err = { 0 };
+	size_t solved = 0, clashing = 0;
+
+	(void)state;
+	assert_ok(tables_load(NULL, &tables, &err), err);
+	for (size_t i = 0; i < 4 * 4 * 4 * 4 * 3; i++) {
+		struct combination c = { drivers[i % 4], gpus[i / 4 % 4], cudas[i / 16 % 4],
+					 torches[i / 64 % 4], jaxes[i / 256] };
+		cleanup_solution struct solution s = solve_combination(&tables, &c);
+
+		if (s.solved && s.choice.toolkit)
+			check_solved(&tables, &c, &s);
+		if (!s.solved) {
+			check_conflict(&tables, &c, &s);
+			check_repairs(&tables, &c, &s);
+		}
+		solved += s.solved;
+		clashing += !s.solved;
+	}
+	assert_true(solved > 100 && clashing > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +534,7 @@ int main(void)
 		cmocka_unit_test(test_the_same_question_has_the_same_answer),
 		cmocka_unit_test(test_every_sentence_names_a_row),
 		cmocka_unit_test(test_every_repair_that_is_offered_solves),
+		cmocka_unit_test(test_answers_hold_conflicts_are_minimal_and_repairs_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
