@@ -52,6 +52,20 @@ static bool is_users(const struct component *c)
 	return c->kind == COMPONENT_TREE || c->kind == COMPONENT_STAGE;
 }
 
+int conflict_with_folder(const struct rootfs_node *old, const struct component *c,
+			 const struct tar_entry *tar, struct error *err)
+{
+	bool link = tar->type == TAR_SYMLINK;
+
+	if (c->kind == COMPONENT_FINISH || (link && !is_users(c)))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "/%s: %s brings a %s where %s%s a folder; name another place, or the "
+			 "folder with a \"/\" after it",
+			 tar->path, c->name, link ? "symlink" : "file",
+			 old->owner ? old->owner->name : "others", old->owner ? " brings" : " need");
+}
+
 int conflict_settle(const struct rootfs_node *old, const struct component *c,
 		    const struct component_entry *entry, const struct tar_entry *tar,
 		    enum conflict_end *out, struct error *err)
@@ -59,10 +73,8 @@ int conflict_settle(const struct rootfs_node *old, const struct component *c,
 	const struct component *was = old->owner;
 	int equal;
 
+	assert(was && old->tar.type != TAR_DIR);
 	*out = CONFLICT_OLD_STAYS;
-	if (!was)
-		return error_set(err, ERROR_USAGE, "/%s: %s brings a file where others need a folder",
-				 tar->path, c->name);
 	if (was == c) { /* an archive may name a path twice: the last counts, as in tar */
 		*out = CONFLICT_NEW_WINS;
 		return 0;

@@ -202,8 +202,8 @@ static int meet(struct rootfs_node *n, struct component *c, size_t index,
 	}
 	if (n->tar.type == TAR_SYMLINK && tar->type == TAR_DIR)
 		return 0;
-	if (n->tar.type == TAR_DIR && tar->type == TAR_SYMLINK)
-		return 0; /* as dpkg: what is a directory stays one */
+	if (n->tar.type == TAR_DIR)
+		return conflict_with_folder(n, c, tar, err);
 	if (conflict_settle(n, c, &c->entries.items[index], tar, &end, err) < 0)
 		return -1;
 	if (end == CONFLICT_NEW_WINS)

@@ -192,6 +192,49 @@ static void test_a_folder_precedes_what_it_holds_in_the_order(void **state)
 	assert_int_equal(rootfs_compare("a/b", "a/b"), 0);
 }
 
+static void assert_folder_defends_itself(struct component *first, struct component *second)
+{
+	cleanup_rootfs struct rootfs r = { 0 };
+	struct error err = { 0 };
+
+	add(&r, first);
+	assert_int_equal(rootfs_add(&r, second, &err), -1);
+	assert_int_equal(err.code, ERROR_USAGE);
+	assert_contains(err.text, "opt/app");
+	assert_contains(err.text, second->name);
+}
+
+static void test_a_file_of_the_user_never_replaces_a_folder(void **state)
+{
+	struct component *files = component_new(COMPONENT_TREE, "files", "");
+
+	(void)state;
+	component_add_text(files, "opt/app", 0644, slice_str("x"));
+	assert_folder_defends_itself(with_file("one", "opt/app/x", "1"), files);
+}
+
+static void test_a_component_cannot_replace_its_own_folder_by_a_file(void **state)
+{
+	struct component *folder = component_new(COMPONENT_TREE, "files", "");
+	struct component *both = component_new(COMPONENT_TREE, "both", "");
+
+	(void)state;
+	component_add_dir(folder, "opt", 0755);
+	component_add_dir(both, "opt/app", 0755);
+	component_add_text(both, "opt/app/x", 0644, slice_str("x"));
+	component_add_text(both, "opt/app", 0644, slice_str("x"));
+	assert_folder_defends_itself(folder, both);
+}
+
+static void test_a_link_of_the_user_is_not_lost_to_a_folder_in_silence(void **state)
+{
+	struct component *files = component_new(COMPONENT_TREE, "files", "");
+
+	(void)state;
+	component_add_symlink(files, "opt/app", "/srv/app");
+	assert_folder_defends_itself(with_file("one", "opt/app/x", "1"), files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +248,9 @@ int main(void)
 		cmocka_unit_test(test_files_of_the_manifest_win_over_packages),
 		cmocka_unit_test(test_a_folder_stays_one_when_a_link_comes_later),
 		cmocka_unit_test(test_a_file_in_the_way_of_a_folder_is_refused),
+		cmocka_unit_test(test_a_file_of_the_user_never_replaces_a_folder),
+		cmocka_unit_test(test_a_component_cannot_replace_its_own_folder_by_a_file),
+		cmocka_unit_test(test_a_link_of_the_user_is_not_lost_to_a_folder_in_silence),
 		cmocka_unit_test(test_folders_that_nobody_brings_have_their_own_modes),
 		cmocka_unit_test(test_a_folder_precedes_what_it_holds_in_the_order),
 	};
