@@ -85,11 +85,11 @@ static int write_archive_file(const char *dir, const char *tag, const char *file
 			      struct error *err)
 {
 	cleanup_layout struct layout *layout = layout_open(dir, err);
-	cleanup_pending struct fs_pending pending = { .fd = -1 };
 	const char *slash = strrchr(file, '/');
 	cleanup_free char *parent = slash ? xstrndup(file, (size_t)(slash - file) + 1) :
 					    xstrdup(".");
 	cleanup_fd int dirfd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_pending struct fs_pending pending = { .fd = -1 }; /* goes before dirfd */
 	cleanup_sink struct sink *sink = NULL;
 
 	if (!layout)

@@ -84,22 +84,35 @@ static int visit(void *user, const struct fs_entry *entry, struct error *err)
 	return add_node(a, path, to, &entry->st, err);
 }
 
+static void cut_slashes(char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+}
+
 int dir_append(struct component *c, const char *from, const char *to, const char *mode,
 	       struct error *err)
 {
-	struct appending a = { .c = c, .from = from, .to = to };
+	cleanup_free char *plain = xstrdup(from);
+	struct appending a = { .c = c, .from = plain, .to = to };
+	bool folder = str_ends(from, "/");
 	struct stat st;
 
 	if (mode && *mode)
 		a.mode = (uint32_t)strtoul(mode, NULL, 8) & 07777;
-	if (lstat(from, &st) < 0) {
+	cut_slashes(plain);
+	if ((folder ? stat(plain, &st) : lstat(plain, &st)) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
-			return error_set(err, ERROR_USAGE, "%s: no such file or folder", from);
-		return error_set_errno(err, errno, "look at %s", from);
+			return error_set(err, ERROR_USAGE, "%s: no such file or folder", plain);
+		return error_set_errno(err, errno, "look at %s", plain);
 	}
-	if (add_node(&a, from, to, &st, err) < 0)
+	if (folder && !S_ISDIR(st.st_mode))
+		return error_set(err, ERROR_USAGE, "%s: is no folder", plain);
+	if (add_node(&a, plain, to, &st, err) < 0)
 		return -1;
-	return S_ISDIR(st.st_mode) ? fs_walk(AT_FDCWD, from, visit, &a, err) : 0;
+	return S_ISDIR(st.st_mode) ? fs_walk(AT_FDCWD, plain, visit, &a, err) : 0;
 }
 
 /* A place in the image: no leading or trailing "/", no "." or ".." parts. */
@@ -123,19 +136,14 @@ int dir_image_path(const char *text, struct arena *arena, const char **out, stru
 
 static char *host_path(const struct stack *stack, const char *path)
 {
-	cleanup_free char *full = *path == '/' ? xstrdup(path) : fs_join(stack->directory, path);
-	size_t n = strlen(full);
-
-	while (n > 1 && full[n - 1] == '/')
-		full[--n] = '\0';
-	return steal_ptr(&full);
+	return *path == '/' ? xstrdup(path) : fs_join(stack->directory, path);
 }
 
 static int add_files(struct component *c, const struct stack *stack, const struct stack_file *file,
 		     struct error *err)
 {
 	cleanup_free char *from = host_path(stack, file->from);
-	const char *to, *base = strrchr(from, '/') ? strrchr(from, '/') + 1 : from;
+	const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from, *to;
 	struct stat st;
 
 	if (dir_image_path(file->to, &c->arena, &to, err) < 0)
@@ -239,7 +247,8 @@ static bool take_line(struct component *c, struct slice line, const char *from)
 	tar.path = arena_slice(&c->arena, rest);
 	e = component_add(c, &tar);
 	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
-	e->content.path = from ? arena_printf(&c->arena, "%s/%s", from, tar.path) : NULL;
+	e->content.path = from ? arena_printf(&c->arena, "%s%s%s", from, str_ends(from, "/") ? "" : "/",
+						tar.path) : NULL;
 	return true;
 }
 
@@ -268,13 +277,13 @@ static uint64_t bytes_of(const struct component *c)
 	return sum;
 }
 
-/* The folder a locked input means: the source's, or a folder in it. */
+/* The folder a locked input means: the source's, or a folder in it; ends in "/". */
 static char *locked_folder(const struct stack *stack, const struct stack_source *source,
 			   const char *name)
 {
-	cleanup_free char *root = host_path(stack, source->path);
+	cleanup_free char *root = host_path(stack, source->path), *full = fs_join(root, name);
 
-	return str_equal(name, ".") ? steal_ptr(&root) : fs_join(root, name);
+	return fs_join(str_equal(name, ".") ? root : full, "");
 }
 
 /* Where it goes: an absolute source keeps its place, what is relative starts at the root. */

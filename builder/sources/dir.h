@@ -3,7 +3,8 @@
  * listing, and the manifest's `files`, which are read when the image is built.
  *
  * Modes are 0755 where the owner may execute, else 0644; owners are root; times are not kept.
- * Symlinks are kept as they are. Anything but files, folders and symlinks is refused.
+ * Symlinks are kept as they are, but for the folder itself: that of a source, or one that is named
+ * with a "/" at its end, may be reached through one. Anything but files, folders and symlinks is refused.
  */
 #ifndef BUILDER_SOURCES_DIR_H
 #define BUILDER_SOURCES_DIR_H
@@ -22,7 +23,8 @@ struct component *dir_component(struct store *store, const struct stack *stack,
 struct component *dir_files(const struct stack *stack, const struct stack_stage *stage,
 			    struct error *err) MUST_USE;
 /*
- * Append the tree at `from` (a host path: file, folder or symlink) as `to` (without a leading
+ * Append the tree at `from` (a host path: file, folder or symlink; with a "/" at its end a folder,
+ * through a symlink or not) as `to` (without a leading
  * "/"; a folder's entries go below it) to `c`, digesting files. `mode` "" or "0755" for files.
  */
 int dir_append(struct component *c, const char *from, const char *to, const char *mode,

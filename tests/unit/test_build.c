@@ -2,6 +2,7 @@
 
 #include "builder/build.h"
 #include "builder/lock.h"
+#include "formats/tar_read.h"
 #include "oci/image.h"
 
 /* A folder with a manifest, a source folder, an application and a store; network is not needed. */
@@ -347,6 +348,88 @@ static void test_an_archive_is_written_whole(void **state)
 				 &result.images.items[0].manifest.digest));
 }
 
+static void test_an_archive_that_cannot_take_its_name_leaves_nothing(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_build_result struct build_result result = { 0 };
+	cleanup_free char *taken = NULL;
+	struct fs_names names = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, plain);
+	lock(&s);
+	taken = fs_join(s.dir, "taken/app.tar");
+	assert_ok(fs_mkdirs(AT_FDCWD, taken, &err), err);
+	free(s.destination);
+	s.destination = xasprintf("oci-archive:%s:1", taken);
+	assert_int_equal(build(&s, &result, &err), -1);
+	*strrchr(taken, '/') = '\0';
+	assert_ok(fs_list(AT_FDCWD, taken, &names, &err), err);
+	assert_int_equal(names.len, 1);
+	fs_names_release(&names);
+}
+
+static void test_a_file_named_onto_a_folder_is_refused(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_build_result struct build_result result = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, HEAD "  runtime:\n    profile: base\n    files:\n"
+			   "      - { from: app/, to: /opt/app }\n"
+			   "      - { from: app/run.sh, to: /opt/app }\n");
+	lock(&s);
+	assert_int_equal(build(&s, &result, &err), -1);
+	assert_int_equal(err.code, ERROR_USAGE);
+	assert_contains(err.text, "opt/app");
+}
+
+/* One more than the type of the image's entry at `path`; 0 when there is none. */
+static int type_in_image(struct site *s, const char *path)
+{
+	cleanup_image struct image image = { 0 };
+	int type = 0;
+
+	open_image(s, &image);
+	for (size_t i = 0; i < image.manifest.layer_count; i++) {
+		struct error err = { 0 };
+		cleanup_stream struct stream *layer = image_layer(&image, i, &err);
+		cleanup_tar_reader struct tar_reader *tar = tar_read_open(layer);
+		struct tar_entry e;
+
+		while (tar_read_next(tar, &e, &err) == 1)
+			if (str_equal(e.path, path))
+				type = (int)e.type + 1;
+	}
+	return type;
+}
+
+static void test_a_folder_source_may_be_a_symlink_and_so_may_what_ends_in_a_slash(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_build_result struct build_result result = { 0 };
+	cleanup_free char *kit = NULL, *app = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, "gpuimg: 1\nname: acme/app\ntag: \"1\"\nplatforms: [linux/amd64]\nstack: {}\n"
+		      "sources:\n  - { id: kit, type: dir, path: kit-link }\nstages:\n"
+		      "  runtime:\n    profile: base\n    packages: { kit: [\".\"] }\n"
+		      "    files:\n      - { from: app-link/, to: /opt/followed }\n"
+		      "      - { from: app-link, to: /opt/kept }\n");
+	kit = fs_join(s.dir, "kit-link");
+	app = fs_join(s.dir, "app-link");
+	assert_int_equal(symlink("kit", kit), 0);
+	assert_int_equal(symlink("app", app), 0);
+	lock(&s);
+	assert_ok(build(&s, &result, &err), err);
+	assert_int_equal(type_in_image(&s, "lib/libone.txt"), TAR_FILE + 1);
+	assert_int_equal(type_in_image(&s, "opt/followed/run.sh"), TAR_FILE + 1);
+	assert_int_equal(type_in_image(&s, "opt/kept"), TAR_SYMLINK + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +446,9 @@ int main(void)
 		cmocka_unit_test(test_another_transport_is_refused),
 		cmocka_unit_test(test_a_check_that_refuses_leaves_every_destination_alone),
 		cmocka_unit_test(test_an_archive_is_written_whole),
+		cmocka_unit_test(test_an_archive_that_cannot_take_its_name_leaves_nothing),
+		cmocka_unit_test(test_a_file_named_onto_a_folder_is_refused),
+		cmocka_unit_test(test_a_folder_source_may_be_a_symlink_and_so_may_what_ends_in_a_slash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
