@@ -214,6 +214,7 @@ demo: ## install what is missing, build gpuimg and a CUDA 13 image, lint and tes
 
 install: all ## DESTDIR and PREFIX are honoured
 	install -D -m 0755 $O/gpuimg $(DESTDIR)$(PREFIX)/bin/gpuimg
+	install -D -m 0644 docs/stack.schema.json $(DESTDIR)$(PREFIX)/share/gpuimg/stack.schema.json
 
 clean: ## remove what was built
 	rm -rf build

@@ -562,9 +562,10 @@ static const char overlays[] =
 	"nothing after it (`base:`) takes away what was there. Keys keep the order in which they first\n"
 	"appear and new ones follow, so a new stage becomes the last one, the image. Relative paths start\n"
 	"at the folder of the manifest that was named on the command line, wherever they stand.\n\n"
-	"`--set PATH=VALUE` of `lock` and `build` goes over all files: `--set stack.cuda=12.6`,\n"
+	"`--set PATH=VALUE` of `lock`, `build` and `resolve` goes over all files: `--set stack.cuda=12.6`,\n"
 	"`--set stack.gpus=a100,h100`, `--set stages.runtime.packages.os='[g++, make]'`. Lists are\n"
-	"written with commas or as YAML, maps and lists of maps as YAML; a map merges.\n\n"
+	"written with commas or as YAML, maps and lists of maps as YAML; a map merges.\n"
+	"`gpuimg resolve --print-manifest` prints what comes of it.\n\n"
 	"A lock belongs to the merged manifest, not to the text of its files: comments, layout and\n"
 	"defaults that are written out change nothing, a value that changes makes it stale, and so does\n"
 	"a requirements file.\n";

@@ -137,6 +137,23 @@ YAML
 	refuses 2 "--set 'stack.cuda': write PATH=VALUE" -- lock --set stack.cuda stack.yaml
 }
 
+@test "resolve --print-manifest: what is merged, with defaults, and it reads as the same" {
+	printf 'extends: stack.yaml\nimage: { env: { A: "x" } }\n' >top.yaml
+	run -0 --separate-stderr gpuimg resolve --print-manifest --set tag=u --set stack.cuda=12.6 top.yaml
+	[[ $output == *'tag: "u"'* ]]
+	[[ $output == *'cuda: "12.6"'* ]]
+	[[ $output == *'"A": "x"'* ]]
+	[[ $output == *'max-size: 1GiB'* ]]
+	echo "$output" >printed.yaml
+	run -0 gpuimg resolve --print-manifest printed.yaml
+	[ "$output" = "$(cat printed.yaml)" ]
+	printf 'extends: stack.yaml\ntag: "{cuda}"\nmatrix: { cuda: ["12.6", "13.0"] }\n' >many.yaml
+	run -0 gpuimg resolve --print-manifest many.yaml
+	[ "$(grep -c '^---' <<<"$output")" -eq 2 ]
+	run -0 --separate-stderr gpuimg resolve --output json many.yaml
+	[ "$(jq -r '.[].variant' <<<"$output" | tr '\n' ' ')" = "cuda12.6 cuda13.0 " ]
+}
+
 @test "a lock outlives comments and layout, and not a changed key" {
 	gpuimg lock stack.yaml
 	gpuimg fetch stack.yaml
