@@ -5,11 +5,14 @@
 
 static const struct option options[] = {
 	{ .name = "check", .help = "prove the tables consistent instead of asking them" },
-	{ .name = "driver", .value = "VERSION", .help = "of a combination: the driver or its branch" },
+	{ .name = "driver",
+	  .value = "VERSION",
+	  .help = "of a combination: the driver or its branch" },
 	{ .name = "cuda", .value = "VERSION", .help = "of a combination: the CUDA version" },
 	{ .name = "gpu", .value = "NAME", .help = "of a combination: sm_90, h100" },
 	{ .name = "explain", .help = "the table row and the source behind every sentence" },
-	{ .name = "tables", .value = "DIR",
+	{ .name = "tables",
+	  .value = "DIR",
 	  .help = "compatibility tables of this folder instead of those of the program" },
 	REPORT_OUTPUT_OPTION("text or json"),
 	{ 0 },
@@ -22,8 +25,8 @@ static void answer_text(const struct matrix_answer *a, bool explain, struct strb
 
 		strbuf_addf(text, "%s\n", s->text);
 		for (size_t k = 0; explain && k < s->origin_count; k++)
-			strbuf_addf(text, "    [%s: %s; %s]\n", s->origins[k].file, s->origins[k].row,
-				    s->origins[k].source);
+			strbuf_addf(text, "    [%s: %s; %s]\n", s->origins[k].file,
+				    s->origins[k].row, s->origins[k].source);
 	}
 }
 
@@ -31,8 +34,10 @@ static void answer_json(const struct matrix_query *q, const struct matrix_answer
 			struct strbuf *text)
 {
 	cleanup_json json_t *o = json_object();
-	const char *pairs[][2] = { { "kind", q->kind },	    { "value", q->value },
-				   { "driver", q->driver }, { "cuda", q->cuda },
+	const char *pairs[][2] = { { "kind", q->kind },
+				   { "value", q->value },
+				   { "driver", q->driver },
+				   { "cuda", q->cuda },
 				   { "gpu", q->gpu } };
 	json_t *query = json_object(), *facts = json_object(), *sentences = json_array();
 
@@ -90,8 +95,9 @@ static int run(const struct invocation *in, struct error *err)
 	query.cuda = option_text(in, "cuda", NULL);
 	query.gpu = option_text(in, "gpu", NULL);
 	if (query.kind && (query.driver || query.cuda || query.gpu))
-		return error_set(err, ERROR_USAGE,
-				 "ask either by words or with --driver, --cuda and --gpu, not both");
+		return error_set(
+			err, ERROR_USAGE,
+			"ask either by words or with --driver, --cuda and --gpu, not both");
 	if (matrix_ask(&tables, &query, &answer, err) < 0)
 		return -1;
 	for (size_t i = 0; i < outputs.len; i++) {
@@ -112,16 +118,21 @@ const struct command command_matrix = {
 	.name = "matrix",
 	.usage = "[QUESTION]",
 	.summary = "what goes with what: drivers, CUDA, GPUs, frameworks, images",
-	.description =
-		"Answers from the compatibility tables. A question is a kind and a value (driver 535, "
-		"cuda 12.6, gpu l4, cudnn 9.10, torch 2.7, ngc pytorch:24.10), or a GPU alone (sm_120). "
-		"With two or three of --driver, --cuda and --gpu it says whether they fit each other; "
-		"exit status 1 when they do not.",
-	.examples = "gpuimg matrix driver 535                              # what that branch runs\n"
-		    "gpuimg matrix torch 2.7                               # its builds and their pins\n"
-		    "gpuimg matrix --driver 535.104 --cuda 12.6 --gpu l4   # do they fit?\n"
-		    "gpuimg matrix ngc pytorch:24.10 -o json               # for programs\n"
-		    "gpuimg matrix --check                                 # are the tables consistent?",
+	.description = "Answers from the compatibility tables. A question is a kind and a value "
+		       "(driver 535, "
+		       "cuda 12.6, gpu l4, cudnn 9.10, torch 2.7, ngc pytorch:24.10), or a GPU "
+		       "alone (sm_120). "
+		       "With two or three of --driver, --cuda and --gpu it says whether they fit "
+		       "each other; "
+		       "exit status 1 when they do not.",
+	.examples =
+		"gpuimg matrix driver 535                              # what that branch runs\n"
+		"gpuimg matrix torch 2.7                               # its builds and their "
+		"pins\n"
+		"gpuimg matrix --driver 535.104 --cuda 12.6 --gpu l4   # do they fit?\n"
+		"gpuimg matrix ngc pytorch:24.10 -o json               # for programs\n"
+		"gpuimg matrix --check                                 # are the tables "
+		"consistent?",
 	.options = options,
 	.args_min = 0,
 	.args_max = 2,

@@ -6,7 +6,8 @@
 
 static const struct option options[] = {
 	{ .name = "explain", .help = "the table row and the source behind every sentence" },
-	{ .name = "tables", .value = "DIR",
+	{ .name = "tables",
+	  .value = "DIR",
 	  .help = "compatibility tables of this folder instead of those of the program" },
 	{ .name = "print-manifest",
 	  .help = "print the manifest as it is read: files merged, --set, every default" },
@@ -33,13 +34,29 @@ static void answers_release(struct answers *list)
 	vec_release(list);
 }
 
+/* The C library of the system that the packages make, where a suite names it; else NULL. */
+static const char *glibc_of(const struct tables *tables, const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->source_count && !stack->base_image; i++) {
+		const struct base_system *system =
+			stack->sources[i].type == SOURCE_APT && stack->sources[i].suite
+				? base_system_of_suite(&tables->images, stack->sources[i].suite)
+				: NULL;
+
+		if (system)
+			return system->glibc;
+	}
+	return NULL;
+}
+
 static int solve_all(const struct tables *tables, const struct stack *stack, struct answers *out,
 		     struct error *err)
 {
 	for (size_t i = 0; i < stack->platforms.count; i++) {
 		const char *platform = stack->platforms.items[i];
 		struct solver_request request = { .stack = &stack->stack,
-						  .base_image = stack->base_image };
+						  .base_image = stack->base_image,
+						  .glibc = glibc_of(tables, stack) };
 		struct answer a = { .platform = platform };
 
 		request.arm64 = str_ends(platform, "/arm64") || strstr(platform, "/arm64/");
@@ -64,9 +81,9 @@ static void write_text(const struct answers *list, bool explain, struct strbuf *
 			strbuf_adds(&first, strbuf_text(&one));
 		if (list->len > 1)
 			strbuf_addf(text, "%s%s%s\n", i ? "\n" : "", list->items[i].platform,
-				    i && str_equal(strbuf_text(&first), strbuf_text(&one)) ?
-					    ": the same" :
-					    "");
+				    i && str_equal(strbuf_text(&first), strbuf_text(&one))
+					    ? ": the same"
+					    : "");
 		if (i == 0 || !str_equal(strbuf_text(&first), strbuf_text(&one)))
 			strbuf_adds(text, strbuf_text(&one));
 	}
@@ -188,12 +205,15 @@ const struct command command_resolve = {
 	.summary = "which versions fit the stack section, and why",
 	.description =
 		"Solves the stack section of a manifest against the compatibility tables: exact "
-		"versions of framework, CUDA, cuDNN, NCCL and Python; how the floor and every newer "
+		"versions of framework, CUDA, cuDNN, NCCL and Python; how the floor and every "
+		"newer "
 		"driver branch run them; and what serves each GPU.\n\n"
 		"When nothing fits, it names the smallest set of clauses that clash, why, and the "
-		"nearest changes that work; each change was solved before it is offered. Exit status 1.",
+		"nearest changes that work; each change was solved before it is offered. Exit "
+		"status 1.",
 	.examples = "gpuimg resolve stack.yaml                      # the versions\n"
-		    "gpuimg resolve stack.yaml --explain            # and the row behind each sentence\n"
+		    "gpuimg resolve stack.yaml --explain            # and the row behind each "
+		    "sentence\n"
 		    "gpuimg resolve stack.yaml -o json=resolve.json # for programs",
 	.options = options,
 	.args_min = 1,

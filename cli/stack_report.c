@@ -48,8 +48,7 @@ static void add_branches(struct strbuf *out, const struct solution *s)
 		size_t last = i;
 
 		while (!b->is_floor && last + 1 < s->branch_count &&
-		       s->branches[last + 1].service == b->service &&
-		       b->service != SERVICE_FORWARD)
+		       s->branches[last + 1].service == b->service && b->service != SERVICE_FORWARD)
 			last++;
 		strbuf_addf(out, "  %s%s%s%s: %s\n", b->driver, b->is_floor ? " (the floor)" : "",
 			    last > i ? " to " : "", last > i ? s->branches[last].driver : "",
@@ -120,8 +119,8 @@ static json_t *sentences_json(const struct solver_sentences *list)
 		json_t *o = json_object();
 
 		json_put(o, "text", json_text(list->items[i].text));
-		json_put(o, "origins", stack_report_origins(list->items[i].origins,
-							    list->items[i].origin_count));
+		json_put(o, "origins",
+			 stack_report_origins(list->items[i].origins, list->items[i].origin_count));
 		json_push(array, o);
 	}
 	return array;

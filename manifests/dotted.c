@@ -113,8 +113,7 @@ static bool compatible(struct slice version, struct slice bound)
 		head.len--;
 	if (head.len)
 		head.len--;
-	return dotted_compare(version, bound) >= 0 &&
-	       (!head.len || dotted_prefix(version, head));
+	return dotted_compare(version, bound) >= 0 && (!head.len || dotted_prefix(version, head));
 }
 
 static bool holds(struct slice version, const char *op, struct slice bound)
@@ -126,8 +125,8 @@ static bool holds(struct slice version, const char *op, struct slice bound)
 	if (op[0] == '~')
 		return compatible(version, bound);
 	if (op[0] == '>')
-		return op[1] ? dotted_compare(version, bound) >= 0 :
-			       dotted_compare(version, bound) > 0;
+		return op[1] ? dotted_compare(version, bound) >= 0
+			     : dotted_compare(version, bound) > 0;
 	return op[1] ? dotted_compare(version, bound) <= 0 : dotted_compare(version, bound) < 0;
 }
 

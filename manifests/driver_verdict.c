@@ -162,22 +162,25 @@ const char *driver_verdict_text(const struct driver_verdict *v, const char *cuda
 	case SERVICE_NATIVE:
 		return arena_printf(arena, "serves CUDA %s by itself", cuda);
 	case SERVICE_MINOR:
-		return arena_printf(arena,
-				    "runs machine code of CUDA %s by minor version compatibility, but "
-				    "refuses its PTX%s%s",
-				    cuda,
-				    v->compat ? ", unless the hosts have data-center GPUs and the image "
-						"carries " :
-						"",
-				    v->compat ? v->compat->name : "");
+		return arena_printf(
+			arena,
+			"runs machine code of CUDA %s by minor version compatibility, but "
+			"refuses its PTX%s%s",
+			cuda,
+			v->compat ? ", unless the hosts have data-center GPUs and the image "
+				    "carries "
+				  : "",
+			v->compat ? v->compat->name : "");
 	case SERVICE_FORWARD:
-		return arena_printf(arena,
-				    "runs CUDA %s only with the package %s in the image, on hosts of "
-				    "branch %u with data-center GPUs",
-				    cuda, v->compat->name, v->branch->branch);
+		return arena_printf(
+			arena,
+			"runs CUDA %s only with the package %s in the image, on hosts of "
+			"branch %u with data-center GPUs",
+			cuda, v->compat->name, v->branch->branch);
 	default:
 		if (v->floor && v->floor->min_driver)
-			return arena_printf(arena, "cannot run CUDA %s, which needs driver %s or newer",
+			return arena_printf(arena,
+					    "cannot run CUDA %s, which needs driver %s or newer",
 					    cuda, v->floor->min_driver);
 		return arena_printf(arena, "cannot run CUDA %s", cuda);
 	}
@@ -188,9 +191,9 @@ enum gpu_compat gpu_compat(const struct gpu_target *target)
 	bool some = false, all = true;
 
 	if (target->product)
-		return target->product->class == GPU_DATA_CENTER ? COMPAT_SUPPORTED :
-		       target->product->class == GPU_WORKSTATION ? COMPAT_SOME_PRODUCTS :
-								   COMPAT_NOT_SUPPORTED;
+		return target->product->class == GPU_DATA_CENTER   ? COMPAT_SUPPORTED
+		       : target->product->class == GPU_WORKSTATION ? COMPAT_SOME_PRODUCTS
+								   : COMPAT_NOT_SUPPORTED;
 	for (size_t i = 0; i < target->arch->product_count; i++) {
 		bool fit = target->arch->products[i].class == GPU_DATA_CENTER;
 

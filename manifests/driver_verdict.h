@@ -11,10 +11,11 @@
 #include "manifests/tables.h"
 
 enum driver_service { /* worst first */
-	SERVICE_IMPOSSIBLE,
-	SERVICE_FORWARD, /* only with the compatibility package, on data-center GPUs */
-	SERVICE_MINOR,   /* machine code runs; PTX newer than the driver is refused */
-	SERVICE_NATIVE,
+		      SERVICE_IMPOSSIBLE,
+		      SERVICE_FORWARD, /* only with the compatibility package, on data-center GPUs
+					*/
+		      SERVICE_MINOR,   /* machine code runs; PTX newer than the driver is refused */
+		      SERVICE_NATIVE,
 };
 
 struct driver_verdict {
@@ -39,10 +40,10 @@ const char *driver_verdict_text(const struct driver_verdict *verdict, const char
 bool driver_older(const char *driver, const char *other);
 
 enum gpu_service { /* worst first */
-	GPU_NONE,
-	GPU_PTX,     /* compiled by the driver when it starts */
-	GPU_UNKNOWN, /* what the build holds is not established */
-	GPU_CODE,
+		   GPU_NONE,
+		   GPU_PTX,     /* compiled by the driver when it starts */
+		   GPU_UNKNOWN, /* what the build holds is not established */
+		   GPU_CODE,
 };
 
 struct gpu_verdict {

@@ -77,7 +77,8 @@ static void driver_compat(const struct asking *a, const struct driver_branch *b)
 	}
 	if (names.len)
 		say(a, origin, NULL,
-		    "On data-center GPUs the cuda-compat packages of CUDA %s in the image serve such "
+		    "On data-center GPUs the cuda-compat packages of CUDA %s in the image serve "
+		    "such "
 		    "hosts too, PTX included.",
 		    names.data);
 	else
@@ -91,8 +92,8 @@ static int ask_driver(const struct asking *a, const char *driver, struct error *
 	const struct toolkit_major *highest = NULL;
 
 	if (!dotted_is(slice_str(driver)))
-		return error_set(err, ERROR_USAGE, "'%.40s' is not a driver such as 535 or 535.183.06",
-				 driver);
+		return error_set(err, ERROR_USAGE,
+				 "'%.40s' is not a driver such as 535 or 535.183.06", driver);
 	if (!b || b->branch != dotted_number(driver, 0))
 		return error_set(err, ERROR_NOT_FOUND, "no driver branch %llu is in the tables",
 				 (unsigned long long)dotted_number(driver, 0));
@@ -109,7 +110,8 @@ static int ask_driver(const struct asking *a, const char *driver, struct error *
 	}
 	if (highest && b->native_cuda && dotted_number(b->native_cuda, 0) <= highest->major)
 		say(a, &highest->origin, NULL,
-		    "By minor version compatibility it runs machine code of any CUDA %u; PTX newer than "
+		    "By minor version compatibility it runs machine code of any CUDA %u; PTX newer "
+		    "than "
 		    "its own CUDA is refused.",
 		    highest->major);
 	note(a, "branch", arena_printf(a->arena, "%u", b->branch));
@@ -143,15 +145,15 @@ static void cuda_archs(const struct asking *a, const struct toolkit *t)
 
 static int ask_cuda(const struct asking *a, const char *cuda, struct error *err)
 {
-	const struct toolkit *t = dotted_is(slice_str(cuda)) ?
-					  toolkit_find(&a->t->toolkits, cuda) :
-					  NULL;
+	const struct toolkit *t =
+		dotted_is(slice_str(cuda)) ? toolkit_find(&a->t->toolkits, cuda) : NULL;
 	const struct toolkit_major *m;
 	const struct compat_package *p;
 	const char *ptx;
 
 	if (!t)
-		return error_set(err, ERROR_NOT_FOUND, "no CUDA toolkit %.40s is in the tables", cuda);
+		return error_set(err, ERROR_NOT_FOUND, "no CUDA toolkit %.40s is in the tables",
+				 cuda);
 	m = toolkit_major(&a->t->toolkits, t->major);
 	p = compat_for(&a->t->compat, t->minor);
 	ptx = gpu_ptx_of(&a->t->gpus, t->minor, a->arena);
@@ -159,7 +161,8 @@ static int ask_cuda(const struct asking *a, const char *cuda, struct error *err)
 	    t->label, t->branch);
 	if (m && m->minor_compat)
 		say(a, &m->origin, NULL,
-		    "Machine code of any CUDA %u runs from driver %s on (minor version compatibility).",
+		    "Machine code of any CUDA %u runs from driver %s on (minor version "
+		    "compatibility).",
 		    t->major, m->min_driver);
 	say(a, &t->origin, NULL,
 	    "Its PTX%s%s and features newer than that need driver %s or newer, or the "
@@ -192,11 +195,12 @@ static int ask_gpu(const struct asking *a, const char *gpu, struct error *err)
 	first = gpu_first_branch(a->t, g);
 	for (size_t i = 0; i < g->product_count; i++)
 		strbuf_addf(&products, "%s%s", i ? ", " : "", g->products[i].name);
-	say(a, &g->origin, NULL, "%s is %s, capability %s%s%s.", target.product ? target.product->name : g->sm,
-	    g->generation, g->capability, g->product_count ? "; products: " : "",
-	    strbuf_text(&products));
+	say(a, &g->origin, NULL, "%s is %s, capability %s%s%s.",
+	    target.product ? target.product->name : g->sm, g->generation, g->capability,
+	    g->product_count ? "; products: " : "", strbuf_text(&products));
 	say(a, &g->origin, NULL, "CUDA %s is the first that compiles for it%s%s.", g->first_cuda,
-	    g->last_cuda ? ", the last is " : ", and the newest still does", text_or(g->last_cuda, ""));
+	    g->last_cuda ? ", the last is " : ", and the newest still does",
+	    text_or(g->last_cuda, ""));
 	if (first)
 		say(a, &g->origin, NULL, "Its first driver branch is %u%s.", first,
 		    g->stated_first_branch ? "" : " (inferred: that of the first CUDA)");
@@ -204,9 +208,10 @@ static int ask_gpu(const struct asking *a, const char *gpu, struct error *err)
 		say(a, &g->origin, NULL, "Driver branch %u is the last that supports it.",
 		    g->last_branch);
 	say(a, &g->origin, NULL, "Forward compatibility: %s.",
-	    gpu_compat(&target) == COMPAT_SUPPORTED	? "yes, it is a data-center GPU" :
-	    gpu_compat(&target) == COMPAT_SOME_PRODUCTS ? "on its data-center and selected NGC-ready products only" :
-							  "no, CUDA ends in error 804 where it is tried");
+	    gpu_compat(&target) == COMPAT_SUPPORTED ? "yes, it is a data-center GPU"
+	    : gpu_compat(&target) == COMPAT_SOME_PRODUCTS
+		    ? "on its data-center and selected NGC-ready products only"
+		    : "no, CUDA ends in error 804 where it is tried");
 	note(a, "architecture", g->sm);
 	note(a, "generation", g->generation);
 	note(a, "first_cuda", g->first_cuda);
@@ -246,8 +251,9 @@ static int ask_framework(const struct asking *a, const char *name, const char *v
 		if (!str_equal(b->framework, name) || !dotted_in(b->version, version))
 			continue;
 		if (!first) {
-			say(a, &b->origin, NULL, "%s %s is the newest release%s%s; Python %s to %s.", name,
-			    b->version, version ? " of " : "", text_or(version, ""),
+			say(a, &b->origin, NULL,
+			    "%s %s is the newest release%s%s; Python %s to %s.", name, b->version,
+			    version ? " of " : "", text_or(version, ""),
 			    text_or(b->python_min, "(not established)"),
 			    text_or(b->python_max, "(not established)"));
 			note(a, "version", b->version);
@@ -308,15 +314,18 @@ static int ask_ngc(const struct asking *a, const char *reference, struct error *
 	    text_or(i->python, "not established"));
 	if (i->driver)
 		say(a, &i->origin, NULL,
-		    "It packs the compatibility libraries of driver %s; older data-center drivers work "
+		    "It packs the compatibility libraries of driver %s; older data-center drivers "
+		    "work "
 		    "through them.",
 		    i->driver);
 	m = i->cuda ? toolkit_major(&a->t->toolkits, (unsigned)dotted_number(i->cuda, 0)) : NULL;
 	if (m && m->min_driver)
-		say(a, &m->origin, NULL, "Without them it needs driver %s or newer.", m->min_driver);
+		say(a, &m->origin, NULL, "Without them it needs driver %s or newer.",
+		    m->min_driver);
 	if (i->torch)
 		say(a, &i->origin, NULL,
-		    "Its torch is a build before the release: packages made for the release may not "
+		    "Its torch is a build before the release: packages made for the release may "
+		    "not "
 		    "fit, and another torch beside it breaks the stack.");
 	if (i->note)
 		say(a, &i->origin, NULL, "Note: %s.", i->note);
@@ -329,9 +338,70 @@ static int ask_ngc(const struct asking *a, const char *reference, struct error *
 	return 0;
 }
 
+/* The section of frameworks-other.json on a product ("tensorrt", "flash-attn"), or NULL. */
+static const json_t *other_section(const struct tables *t, const char *name)
+{
+	for (size_t i = 0; i < TABLE_FILES; i++) {
+		cleanup_free char *key = xstrdup(name);
+
+		for (char *c = key; *c; c++)
+			*c = *c == '-' ? '_' : *c;
+		if (str_equal(t->files[i].file, "frameworks-other.json"))
+			return json_object_get(json_object_get(t->files[i].root, key), "rule")
+				       ? json_object_get(t->files[i].root, key)
+				       : NULL;
+	}
+	return NULL;
+}
+
+/* "tensorrt 10.1, cuda 12.0-12.4, cc_min 7.0" */
+static const char *row_words(const struct asking *a, const json_t *row)
+{
+	cleanup_strbuf struct strbuf b = { 0 };
+	const char *key;
+	json_t *value;
+
+	json_object_foreach((json_t *)row, key, value)
+	{
+		if (json_is_string(value))
+			strbuf_addf(&b, "%s%s %s", b.len ? ", " : "", key,
+				    json_string_value(value));
+	}
+	return arena_strdup(a->arena, strbuf_text(&b));
+}
+
+/* What is known of a product that is not solved for: its rows as they stand. */
+static int ask_other(const struct asking *a, const char *name, const char *version,
+		     struct error *err)
+{
+	const json_t *section = other_section(a->t, name), *rows = json_object_get(section, "rows");
+	const json_t *sources = json_object_get(section, "sources");
+	const char *source = json_string_value(json_array_get(sources, 0));
+	const char *newest = json_string_value(json_object_get(section, "newest"));
+	struct table_origin origin = { "frameworks-other.json", name,
+				       source ? source : "as reported" };
+	bool any = !version;
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const char *words = row_words(a, json_array_get(rows, i));
+
+		if (version && !strstr(words, version))
+			continue;
+		any = true;
+		say(a, &origin, NULL, "%s.", words);
+	}
+	if (!any)
+		return error_set(err, ERROR_NOT_FOUND, "no row of %s speaks of %.40s", name,
+				 version);
+	say(a, &origin, NULL, "%s: %s.", name, json_string_value(json_object_get(section, "rule")));
+	if (newest)
+		say(a, &origin, NULL, "Newest release seen: %s.", newest);
+	note(a, "newest", newest);
+	return 0;
+}
+
 /* A driver, a CUDA and a GPU, any two of them: do they go together? */
-static int ask_combination(const struct asking *a, const struct matrix_query *q,
-			   struct error *err)
+static int ask_combination(const struct asking *a, const struct matrix_query *q, struct error *err)
 {
 	const struct toolkit *t = NULL;
 	struct gpu_target target = { 0 };
@@ -344,8 +414,8 @@ static int ask_combination(const struct asking *a, const struct matrix_query *q,
 	if (q->cuda) {
 		t = dotted_is(slice_str(q->cuda)) ? toolkit_find(&a->t->toolkits, q->cuda) : NULL;
 		if (!t)
-			return error_set(err, ERROR_NOT_FOUND, "no CUDA toolkit %.40s is in the tables",
-					 q->cuda);
+			return error_set(err, ERROR_NOT_FOUND,
+					 "no CUDA toolkit %.40s is in the tables", q->cuda);
 	}
 	if (q->driver && t) {
 		struct driver_verdict v = driver_verdict(a->t, q->driver, t->minor);
@@ -353,7 +423,9 @@ static int ask_combination(const struct asking *a, const struct matrix_query *q,
 			    gpu_compat(&target) == COMPAT_NOT_SUPPORTED;
 
 		say(a, v.branch ? &v.branch->origin : NULL,
-		    v.service == SERVICE_FORWARD ? &v.compat->origin : v.floor ? &v.floor->origin : NULL,
+		    v.service == SERVICE_FORWARD ? &v.compat->origin
+		    : v.floor                    ? &v.floor->origin
+						 : NULL,
 		    "Driver %s and CUDA %s: %s.", q->driver, t->minor,
 		    driver_verdict_text(&v, t->minor, a->arena));
 		if (lost)
@@ -366,21 +438,23 @@ static int ask_combination(const struct asking *a, const struct matrix_query *q,
 		struct gpu_verdict v = gpu_toolkit_verdict(a->t, target.arch, t->minor);
 
 		say(a, &target.arch->origin, &t->origin, "%s and CUDA %s: %s%s.", q->gpu, t->minor,
-		    v.service == GPU_CODE ? "it compiles code that runs there, for capability " :
-					    "no machine code that it compiles runs there",
+		    v.service == GPU_CODE ? "it compiles code that runs there, for capability "
+					  : "no machine code that it compiles runs there",
 		    v.service == GPU_CODE ? v.by : "");
 		a->out->against |= v.service != GPU_CODE;
 		note(a, "gpu_verdict", gpu_service_name(v.service));
 	}
 	if (q->gpu && q->driver) {
-		unsigned first = gpu_first_branch(a->t, target.arch), last = target.arch->last_branch;
+		unsigned first = gpu_first_branch(a->t, target.arch),
+			 last = target.arch->last_branch;
 		uint64_t branch = dotted_number(q->driver, 0);
 		bool fits = (!first || branch >= first) && (!last || branch <= last);
 
 		say(a, &target.arch->origin, NULL, "%s and driver %s: %s%s.", q->gpu, q->driver,
-		    fits ? "the driver knows the GPU" :
-		    last && branch > last ? "the driver no longer supports it; the last branch is " :
-					    "the driver is older than the GPU; its first branch is ",
+		    fits ? "the driver knows the GPU"
+		    : last && branch > last
+			    ? "the driver no longer supports it; the last branch is "
+			    : "the driver is older than the GPU; its first branch is ",
 		    fits ? "" : arena_printf(a->arena, "%u", last && branch > last ? last : first));
 		a->out->against |= !fits;
 		note(a, "gpu_driver", fits ? "supported" : "unsupported");
@@ -395,9 +469,8 @@ static void ask_overview(const struct asking *a)
 
 	say(a, &t->items[t->count - 1].origin, NULL, "Newest CUDA toolkit: %s.",
 	    t->items[t->count - 1].version);
-	say(a, &d->items[d->count - 1].origin, NULL,
-	    "Newest driver branch: %u; maintained: %s.", d->items[d->count - 1].branch,
-	    list_numbers(a, &d->active));
+	say(a, &d->items[d->count - 1].origin, NULL, "Newest driver branch: %u; maintained: %s.",
+	    d->items[d->count - 1].branch, list_numbers(a, &d->active));
 	for (size_t i = 0; i < t->major_count; i++) {
 		if (t->majors[i].min_driver)
 			say(a, &t->majors[i].origin, NULL, "CUDA %u needs driver %s or newer.",
@@ -409,7 +482,7 @@ int matrix_parse(const struct tables *tables, const char *const *words, size_t c
 		 struct matrix_query *out, struct error *err)
 {
 	static const char *const kinds[] = { "driver", "branch", "cuda", "gpu",
-					     "cudnn",  "nccl",	 "ngc" };
+					     "cudnn",  "nccl",   "ngc" };
 	struct gpu_target ignored;
 
 	*out = (struct matrix_query){ 0 };
@@ -417,7 +490,7 @@ int matrix_parse(const struct tables *tables, const char *const *words, size_t c
 		return 0;
 	out->kind = words[0];
 	out->value = count > 1 ? words[1] : NULL;
-	if (framework_known(&tables->frameworks, words[0]))
+	if (framework_known(&tables->frameworks, words[0]) || other_section(tables, words[0]))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (str_equal(words[0], kinds[i]) && count > 1)
@@ -430,11 +503,12 @@ int matrix_parse(const struct tables *tables, const char *const *words, size_t c
 		out->value = words[0];
 		return 0;
 	}
-	return error_set(err, ERROR_USAGE,
-			 "'%.60s' is no question the tables answer; ask for driver, cuda, gpu, cudnn, "
-			 "nccl, ngc or a framework with a version (driver 535, torch 2.7, "
-			 "ngc pytorch:24.10), or for a GPU (sm_120, h100)",
-			 words[0]);
+	return error_set(
+		err, ERROR_USAGE,
+		"'%.60s' is no question the tables answer; ask for driver, cuda, gpu, cudnn, "
+		"nccl, ngc or a framework with a version (driver 535, torch 2.7, "
+		"ngc pytorch:24.10), or for a GPU (sm_120, h100)",
+		words[0]);
 }
 
 static int ask(const struct asking *a, const struct matrix_query *q, struct error *err)
@@ -444,9 +518,9 @@ static int ask(const struct asking *a, const struct matrix_query *q, struct erro
 
 		if (given > 1)
 			return ask_combination(a, q, err);
-		return q->driver ? ask_driver(a, q->driver, err) :
-		       q->cuda	 ? ask_cuda(a, q->cuda, err) :
-				   ask_gpu(a, q->gpu, err);
+		return q->driver ? ask_driver(a, q->driver, err)
+		       : q->cuda ? ask_cuda(a, q->cuda, err)
+				 : ask_gpu(a, q->gpu, err);
 	}
 	if (!q->kind) {
 		ask_overview(a);
@@ -462,7 +536,9 @@ static int ask(const struct asking *a, const struct matrix_query *q, struct erro
 		return ask_ngc(a, q->value, err);
 	if (str_equal(q->kind, "cudnn") || str_equal(q->kind, "nccl"))
 		return ask_library(a, q->kind[0] == 'c', q->value, err);
-	return ask_framework(a, q->kind, q->value, err);
+	if (framework_known(&a->t->frameworks, q->kind))
+		return ask_framework(a, q->kind, q->value, err);
+	return ask_other(a, q->kind, q->value, err);
 }
 
 int matrix_ask(const struct tables *tables, const struct matrix_query *query,

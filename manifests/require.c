@@ -58,7 +58,8 @@ static int compare_term(const struct term *t, const char *has, bool *out, struct
 	else if (slice_is(t->op, ">="))
 		*out = order >= 0;
 	else
-		return error_set(err, ERROR_FORMAT, "requirement operator '%.*s' is none of = != < <= > >=",
+		return error_set(err, ERROR_FORMAT,
+				 "requirement operator '%.*s' is none of = != < <= > >=",
 				 (int)MIN(t->op.len, (size_t)10), (const char *)t->op.data);
 	return 0;
 }
@@ -124,9 +125,9 @@ int require_holds(const char *expression, const struct require_host *host, bool 
 }
 
 /* Brands of boards that forward compatibility is for, as NVIDIA's own images name them. */
-static const char *const compat_brands[] = { "unknown", "grid",	 "tesla", "nvidia",
-					     "quadro",	"quadrortx", "nvidiartx", "vapps",
-					     "vpc",	"vcs",	 "vws",	  "cloudgaming" };
+static const char *const compat_brands[] = { "unknown", "grid",      "tesla",     "nvidia",
+					     "quadro",  "quadrortx", "nvidiartx", "vapps",
+					     "vpc",     "vcs",       "vws",       "cloudgaming" };
 
 /* One host branch of a compatibility package, from the floor on. */
 static void add_hosts(struct strbuf *value, unsigned branch, const char *floor)
@@ -152,9 +153,9 @@ int require_value(const struct tables *tables, const char *cuda, const char *flo
 				 "stack: CUDA %s needs driver %s or newer, the floor is %s; raise "
 				 "stack.driver or take an older CUDA",
 				 cuda,
-				 v.floor && v.floor->min_driver	     ? v.floor->min_driver :
-				 v.toolkit && v.toolkit->own_driver ? v.toolkit->own_driver :
-								       "(not known)",
+				 v.floor && v.floor->min_driver       ? v.floor->min_driver
+				 : v.toolkit && v.toolkit->own_driver ? v.toolkit->own_driver
+								      : "(not known)",
 				 floor);
 	strbuf_addf(&value, "cuda>=%s", cuda);
 	if (below && v.floor && v.floor->minor_compat)

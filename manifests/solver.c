@@ -24,8 +24,8 @@ static int add_clause(struct solver_problem *p, enum solver_clause_kind kind, co
 	if (p->clause_count == SOLVER_CLAUSES_MAX)
 		return error_set(err, ERROR_LIMIT, "stack: more than %d clauses",
 				 SOLVER_CLAUSES_MAX);
-	p->clauses[p->clause_count++] = (struct solver_clause){ .kind = kind, .key = key,
-								.value = value, .index = index };
+	p->clauses[p->clause_count++] =
+		(struct solver_clause){ .kind = kind, .key = key, .value = value, .index = index };
 	return 0;
 }
 
@@ -144,8 +144,7 @@ static int add_base(struct solver_problem *p, const struct solver_request *r, st
 	return 0;
 }
 
-static int read_problem(const struct solver_request *r, struct solver_problem *p,
-			struct error *err)
+static int read_problem(const struct solver_request *r, struct solver_problem *p, struct error *err)
 {
 	const struct stack_request *s = r->stack;
 
@@ -164,7 +163,8 @@ static int read_problem(const struct solver_request *r, struct solver_problem *p
 	    add_frameworks(p, s, err) < 0 ||
 	    add_range(p, CLAUSE_PYTHON, "python", s->python, &p->python, err) < 0)
 		return -1;
-	if (s->compat == COMPAT_NEVER && add_clause(p, CLAUSE_COMPAT, "compat", "never", 0, err) < 0)
+	if (s->compat == COMPAT_NEVER &&
+	    add_clause(p, CLAUSE_COMPAT, "compat", "never", 0, err) < 0)
 		return -1;
 	return add_base(p, r, err);
 }

@@ -58,11 +58,11 @@ struct solver_sentences {
 	size_t len, cap;
 };
 
-struct solver_branch { /* how the hosts of one driver branch run the stack */
+struct solver_branch {      /* how the hosts of one driver branch run the stack */
 	const char *driver; /* "535.183.06" (the floor) or "580" */
 	bool is_floor;
 	enum driver_service service;
-	const char *package;   /* NULL: no compatibility package helps */
+	const char *package; /* NULL: no compatibility package helps */
 	const char *sentence;
 };
 
@@ -97,7 +97,7 @@ struct solution {
 	size_t branch_count;
 	struct solver_gpu *gpus;
 	size_t gpu_count;
-	const char *require_cuda;    /* "": no CUDA */
+	const char *require_cuda;          /* "": no CUDA */
 	struct solver_sentences sentences; /* the reasons of every choice, in order */
 	struct solver_sentences warnings;
 	struct solver_clause *conflict; /* when not: the minimal set */

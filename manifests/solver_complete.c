@@ -26,6 +26,28 @@ static const char *name_of(const struct attempt *a, size_t i)
 	return a->why ? framework_build_name(a->builds[i], a->p->arena) : "";
 }
 
+/* What rests on a whole list and not on one row of it. */
+static const struct table_origin all_toolkits = { "cuda-toolkits.json", "toolkits", "" };
+static const struct table_origin all_cudnn = { "cudnn.json", "releases", "" };
+static const struct table_origin all_nccl = { "nccl.json", "releases", "" };
+
+static void because_of_ranges(const struct attempt *a)
+{
+	const char *asked = range_on(a, CLAUSE_CUDA, a->p->cuda);
+
+	for (size_t i = 0; i < a->count; i++) {
+		const char *range = a->builds[i]->cuda;
+
+		if (range && str_starts(range, "=="))
+			range += 2;
+		if (range)
+			solver_because(a->why, &a->builds[i]->origin, "%s brings CUDA %s",
+				       name_of(a, i), range);
+	}
+	if (!a->count && asked)
+		solver_because(a->why, &all_toolkits, "no known CUDA toolkit is in %s", asked);
+}
+
 static bool frameworks_agree(const struct attempt *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
@@ -48,6 +70,11 @@ static bool frameworks_agree(const struct attempt *a)
 					       "libraries write the same files",
 					       name_of(a, i), b->cuda_major, name_of(a, k),
 					       c->cuda_major);
+				return false;
+			}
+			if (k < i && b->exact && c->exact &&
+			    !dotted_prefix(slice_str(b->built_with), slice_str(c->built_with))) {
+				because_of_ranges(a);
 				return false;
 			}
 		}
@@ -102,8 +129,8 @@ static bool glibc_fits(const struct attempt *a)
 	if (!has || !(is_on(a, CLAUSE_BASE, 0) || is_on(a, CLAUSE_GLIBC, 0)))
 		return true;
 	for (size_t i = 0; i < a->count; i++) {
-		const char *wants = framework_glibc(&a->p->tables->frameworks, a->builds[i],
-						    a->p->arm64);
+		const char *wants =
+			framework_glibc(&a->p->tables->frameworks, a->builds[i], a->p->arm64);
 
 		if (!*has) {
 			solver_because(a->why, &a->p->glibc_origin,
@@ -162,28 +189,6 @@ static bool toolkit_in_ranges(const struct attempt *a, const struct toolkit *t)
 	return true;
 }
 
-/* What rests on a whole list and not on one row of it. */
-static const struct table_origin all_toolkits = { "cuda-toolkits.json", "toolkits", "" };
-static const struct table_origin all_cudnn = { "cudnn.json", "releases", "" };
-static const struct table_origin all_nccl = { "nccl.json", "releases", "" };
-
-static void because_of_ranges(const struct attempt *a)
-{
-	const char *asked = range_on(a, CLAUSE_CUDA, a->p->cuda);
-
-	for (size_t i = 0; i < a->count; i++) {
-		const char *range = a->builds[i]->cuda;
-
-		if (range && str_starts(range, "=="))
-			range += 2;
-		if (range)
-			solver_because(a->why, &a->builds[i]->origin, "%s brings CUDA %s",
-				       name_of(a, i), range);
-	}
-	if (!a->count && asked)
-		solver_because(a->why, &all_toolkits, "no known CUDA toolkit is in %s", asked);
-}
-
 /* A GPU on which the compatibility package ends in error 804, or NULL. */
 static const struct gpu_target *gpu_without_compat(const struct attempt *a)
 {
@@ -200,8 +205,7 @@ static bool may_use_compat(const struct attempt *a)
 	       !gpu_without_compat(a);
 }
 
-static bool driver_fits(const struct attempt *a, const struct toolkit *t,
-			struct solver_choice *out)
+static bool driver_fits(const struct attempt *a, const struct toolkit *t, struct solver_choice *out)
 {
 	const char *floor = is_on(a, CLAUSE_DRIVER, 0) ? a->p->floor : NULL;
 	const struct gpu_target *gpu = gpu_without_compat(a);
@@ -236,8 +240,9 @@ static bool driver_fits(const struct attempt *a, const struct toolkit *t,
 			       t->major, v.floor->min_driver, floor,
 			       (unsigned long long)dotted_number(floor, 0));
 	else
-		solver_because(a->why, &t->origin, "CUDA %s needs driver %s or newer, the floor is %s",
-			       t->minor, t->own_driver ? t->own_driver : "(not known)", floor);
+		solver_because(a->why, &t->origin,
+			       "CUDA %s needs driver %s or newer, the floor is %s", t->minor,
+			       t->own_driver ? t->own_driver : "(not known)", floor);
 	return false;
 }
 
@@ -269,8 +274,8 @@ struct gpu_verdict solver_gpu_verdict(const struct solver_problem *p,
 		if (!b->cuda_major)
 			continue;
 		any = true;
-		worse(&all, gpu_verdict(target->arch, p->arm64 ? &b->sm_arm64 : &b->sm_amd64,
-					b->ptx));
+		worse(&all,
+		      gpu_verdict(target->arch, p->arm64 ? &b->sm_arm64 : &b->sm_amd64, b->ptx));
 		if (all.service == GPU_CODE && !all.by)
 			all = gpu_verdict(target->arch, p->arm64 ? &b->sm_arm64 : &b->sm_amd64,
 					  b->ptx);
@@ -341,7 +346,8 @@ static bool ptx_fits(const struct attempt *a, struct solver_choice *made,
 	solver_because(a->why, v.toolkit ? &v.toolkit->origin : &all_toolkits,
 		       "%s is served by PTX of CUDA %s only, which drivers older than %s refuse; "
 		       "the floor is %s",
-		       g->text, cuda, v.toolkit && v.toolkit->own_driver ? v.toolkit->own_driver : "its own",
+		       g->text, cuda,
+		       v.toolkit && v.toolkit->own_driver ? v.toolkit->own_driver : "its own",
 		       floor);
 	return false;
 }
@@ -411,9 +417,10 @@ static bool cudnn_serves_gpus(const struct attempt *a, const char *cudnn)
 
 		if (is_on(a, CLAUSE_GPU, i) &&
 		    dotted_order(g->arch->capability, rule->capability) < 0) {
-			solver_because(a->why, &a->p->tables->libraries.gpu_rule_origin,
-				       "cuDNN from %s on serves GPUs from capability %s on, %s has %s",
-				       rule->from, rule->capability, g->text, g->arch->capability);
+			solver_because(
+				a->why, &a->p->tables->libraries.gpu_rule_origin,
+				"cuDNN from %s on serves GPUs from capability %s on, %s has %s",
+				rule->from, rule->capability, g->text, g->arch->capability);
 			return false;
 		}
 	}
@@ -422,7 +429,7 @@ static bool cudnn_serves_gpus(const struct attempt *a, const char *cudnn)
 
 /* A library (cuDNN or NCCL): what the clause and the builds ask of its version. */
 struct wanted {
-	const char *name; /* "cuDNN" */
+	const char *name;  /* "cuDNN" */
 	const char *asked; /* range of the clause; NULL */
 	const char *ranges[SOLVER_FRAMEWORKS_MAX];
 	const char *pin; /* one build's exact version */
@@ -436,8 +443,8 @@ static struct wanted wanted_of(const struct attempt *a, bool cudnn)
 	bool base = a->p->ngc && is_on(a, CLAUSE_BASE, 0);
 	struct wanted w = { .name = cudnn ? "cuDNN" : "NCCL" };
 
-	w.asked = cudnn ? range_on(a, CLAUSE_CUDNN, a->p->cudnn) :
-			  range_on(a, CLAUSE_NCCL, a->p->nccl);
+	w.asked = cudnn ? range_on(a, CLAUSE_CUDNN, a->p->cudnn)
+			: range_on(a, CLAUSE_NCCL, a->p->nccl);
 	w.any = w.asked != NULL;
 	if (base)
 		w.base = cudnn ? a->p->ngc->cudnn : a->p->ngc->nccl;
@@ -522,8 +529,9 @@ static bool choose_cudnn(const struct attempt *a, const struct toolkit *t, const
 	}
 	if (bad)
 		solver_because(a->why, &bad->origin, "cuDNN %s: %s", bad->cudnn, bad->effect);
-	solver_because(a->why, &all_cudnn, in_range ? "no cuDNN in %s is built for CUDA %u" :
-						"no cuDNN is known in %s that the builds allow (CUDA %u)",
+	solver_because(a->why, &all_cudnn,
+		       in_range ? "no cuDNN in %s is built for CUDA %u"
+				: "no cuDNN is known in %s that the builds allow (CUDA %u)",
 		       w.asked ? w.asked : "the builds' ranges", t->major);
 	return false;
 }
@@ -599,8 +607,8 @@ bool solver_complete(const struct solver_problem *p, solver_mask mask,
 		any = true;
 		if (!try_toolkit(&a, &t->items[i], &so_far, &made))
 			continue;
-		if (!found || (made.compat != out->compat &&
-			       made.compat == (p->compat == COMPAT_ALWAYS)))
+		if (!found ||
+		    (made.compat != out->compat && made.compat == (p->compat == COMPAT_ALWAYS)))
 			*out = made;
 		found = true;
 		if (out->compat == (p->compat == COMPAT_ALWAYS))

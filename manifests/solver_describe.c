@@ -36,29 +36,31 @@ static void describe_builds(const struct solver_problem *p, struct solution *out
 	for (size_t i = 0; i < out->choice.build_count; i++) {
 		const struct framework_build *b = out->choice.builds[i];
 		const char *glibc = framework_glibc(&p->tables->frameworks, b, p->arm64);
-		const char *pins = b->confidence ?
-					   arena_printf(arena, " (pins: %s)", b->confidence) :
-					   "";
+		const char *pins =
+			b->confidence ? arena_printf(arena, " (pins: %s)", b->confidence) : "";
 
 		if (str_equal(b->framework, "torch"))
 			say(&out->sentences, &b->origin, NULL,
 			    arena_printf(arena,
-					 "torch %s is the newest release that satisfies every clause; its %s "
+					 "torch %s is the newest release that satisfies every "
+					 "clause; its %s "
 					 "build brings CUDA %s%s%s",
 					 b->version, b->flavour, b->built_with,
-					 b->is_default ? " and is the one of the package index" :
-							 " and is in PyTorch's own wheel index",
+					 b->is_default ? " and is the one of the package index"
+						       : " and is in PyTorch's own wheel index",
 					 pins));
 		else
 			say(&out->sentences, &b->origin, NULL,
-			    arena_printf(arena, "%s %s is the newest release that satisfies every clause%s",
-					 framework_build_name(b, arena), "", pins));
+			    arena_printf(
+				    arena,
+				    "%s %s is the newest release that satisfies every clause%s",
+				    framework_build_name(b, arena), "", pins));
 		if (glibc)
 			say(&out->sentences, &p->tables->frameworks.tag_origin, NULL,
-			    arena_printf(arena, "its wheels are tagged for glibc %s or newer%s", glibc,
-					 p->glibc ? arena_printf(arena, "; the system has %s",
-								 p->glibc) :
-						    ""));
+			    arena_printf(
+				    arena, "its wheels are tagged for glibc %s or newer%s", glibc,
+				    p->glibc ? arena_printf(arena, "; the system has %s", p->glibc)
+					     : ""));
 	}
 }
 
@@ -83,15 +85,16 @@ static void describe_library(const struct solver_problem *p, struct solution *ou
 
 	if (!version)
 		return;
-	origin = cudnn ? library_origin(l->cudnn, l->cudnn_count, version) :
-			 library_origin(l->nccl, l->nccl_count, version);
+	origin = cudnn ? library_origin(l->cudnn, l->cudnn_count, version)
+		       : library_origin(l->nccl, l->nccl_count, version);
 	if (pinned(&out->choice, cudnn, &by, arena))
 		say(&out->sentences, &out->choice.builds[0]->origin, origin,
 		    arena_printf(arena, "%s %s is what %s pins", name, version, by));
 	else
 		say(&out->sentences, origin, NULL,
 		    arena_printf(arena,
-				 "%s %s is the newest that is built for CUDA %u and fits; %s follows the "
+				 "%s %s is the newest that is built for CUDA %u and fits; %s "
+				 "follows the "
 				 "CUDA major, not its minor",
 				 name, version, out->choice.toolkit->major, name));
 }
@@ -112,14 +115,14 @@ static void add_branch(const struct solver_problem *p, const char *driver, bool 
 	};
 	if (v.service == SERVICE_FORWARD && p->compat == COMPAT_NEVER)
 		b->service = SERVICE_IMPOSSIBLE;
-	b->sentence = arena_printf(arena, "driver %s %s%s", driver,
-				   driver_verdict_text(&v, cuda, arena),
-				   b->service == v.service ? "" : "; compat is never, so it does not");
+	b->sentence =
+		arena_printf(arena, "driver %s %s%s", driver, driver_verdict_text(&v, cuda, arena),
+			     b->service == v.service ? "" : "; compat is never, so it does not");
 	say(&out->sentences, v.branch ? &v.branch->origin : NULL,
-	    v.service == SERVICE_NATIVE	 ? (v.toolkit ? &v.toolkit->origin : NULL) :
-	    v.service == SERVICE_FORWARD ? &v.compat->origin :
-	    v.floor			 ? &v.floor->origin :
-					   NULL,
+	    v.service == SERVICE_NATIVE    ? (v.toolkit ? &v.toolkit->origin : NULL)
+	    : v.service == SERVICE_FORWARD ? &v.compat->origin
+	    : v.floor                      ? &v.floor->origin
+					   : NULL,
 	    b->sentence);
 }
 
@@ -148,26 +151,29 @@ static const char *gpu_text(const struct solver_problem *p, struct solver_gpu *g
 {
 	const char *cuda = solver_ptx_cuda(choice);
 	const struct toolkit *toolkit = toolkit_find(&p->tables->toolkits, cuda);
-	const char *name = str_equal(g->target.text, g->target.arch->sm) ?
-				   g->target.text :
-				   arena_printf(arena, "%s (%s)", g->target.text, g->target.arch->sm);
+	const char *name =
+		str_equal(g->target.text, g->target.arch->sm)
+			? g->target.text
+			: arena_printf(arena, "%s (%s)", g->target.text, g->target.arch->sm);
 
 	switch (g->verdict.service) {
 	case GPU_CODE:
 		return arena_printf(arena, "%s runs machine code for %s%s%s", name, g->verdict.by,
-				    dotted_order(g->verdict.by, g->target.arch->capability) == 0 ?
-					    "" :
-					    ", which serves every newer minor of its major",
+				    dotted_order(g->verdict.by, g->target.arch->capability) == 0
+					    ? ""
+					    : ", which serves every newer minor of its major",
 				    choice->build_count ? "" : " that this CUDA compiles");
 	case GPU_PTX:
 		g->ptx_driver = toolkit ? toolkit->own_driver : NULL;
-		return arena_printf(arena,
-				    "%s is served by PTX for %s only: the driver compiles it at the first "
-				    "start, which needs driver %s or newer, or the compatibility package",
-				    name, g->verdict.by,
-				    g->ptx_driver ? g->ptx_driver : "of CUDA's own branch");
+		return arena_printf(
+			arena,
+			"%s is served by PTX for %s only: the driver compiles it at the first "
+			"start, which needs driver %s or newer, or the compatibility package",
+			name, g->verdict.by,
+			g->ptx_driver ? g->ptx_driver : "of CUDA's own branch");
 	case GPU_UNKNOWN:
-		return arena_printf(arena, "%s: which code the build holds is not established", name);
+		return arena_printf(arena, "%s: which code the build holds is not established",
+				    name);
 	default:
 		return arena_printf(arena, "%s has no code", name);
 	}
@@ -183,24 +189,28 @@ static void warn_of_gpu(const struct solver_problem *p, const struct solver_gpu 
 	if ((p->compat == COMPAT_ALWAYS || out->choice.compat) && compat != COMPAT_SUPPORTED)
 		say(&out->warnings, &g->target.arch->origin,
 		    p->tables->compat.count ? &p->tables->compat.items[0].origin : NULL,
-		    compat == COMPAT_NOT_SUPPORTED ?
-			    arena_printf(arena,
-					 "the compatibility package is for data-center GPUs: on %s CUDA "
-					 "ends in error 804 (CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) "
-					 "where it is used",
-					 name) :
-			    arena_printf(arena,
-					 "not every product of %s can use the compatibility package: on "
-					 "others CUDA ends in error 804 "
-					 "(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)",
-					 name));
+		    compat == COMPAT_NOT_SUPPORTED
+			    ? arena_printf(arena,
+					   "the compatibility package is for data-center GPUs: on "
+					   "%s CUDA "
+					   "ends in error 804 "
+					   "(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE) "
+					   "where it is used",
+					   name)
+			    : arena_printf(arena,
+					   "not every product of %s can use the compatibility "
+					   "package: on "
+					   "others CUDA ends in error 804 "
+					   "(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)",
+					   name));
 	if (g->target.arch->embedded && g->verdict.service == GPU_CODE &&
 	    dotted_order(g->verdict.by, g->target.arch->capability) != 0)
 		say(&out->warnings, &g->target.arch->origin, NULL,
-		    arena_printf(arena,
-				 "%s is an embedded board: that it runs code of another minor (%s) is "
-				 "not established",
-				 name, g->verdict.by));
+		    arena_printf(
+			    arena,
+			    "%s is an embedded board: that it runs code of another minor (%s) is "
+			    "not established",
+			    name, g->verdict.by));
 	if (g->last_branch)
 		say(&out->warnings, &g->target.arch->origin, NULL,
 		    arena_printf(arena, "driver branch %u is the last that supports %s (%s)",
@@ -222,12 +232,14 @@ static void describe_gpus(const struct solver_problem *p, struct solution *out)
 		    out->choice.build_count ? &out->choice.builds[0]->origin : NULL, g->sentence);
 		if (p->floor && g->first_branch > dotted_number(p->floor, 0))
 			say(&out->sentences, &g->target.arch->origin, NULL,
-			    arena_printf(&out->arena,
-					 "hosts with %s have a driver of branch %u or newer in any case%s",
-					 g->target.text, g->first_branch,
-					 g->target.arch->stated_first_branch ?
-						 "" :
-						 " (inferred from the first CUDA with that GPU)"));
+			    arena_printf(
+				    &out->arena,
+				    "hosts with %s have a driver of branch %u or newer in any "
+				    "case%s",
+				    g->target.text, g->first_branch,
+				    g->target.arch->stated_first_branch
+					    ? ""
+					    : " (inferred from the first CUDA with that GPU)"));
 		warn_of_gpu(p, g, out);
 	}
 }
@@ -280,18 +292,20 @@ static void warn_of_floor(const struct solver_problem *p, struct solution *out)
 
 	if (out->choice.compat)
 		say(&out->warnings, package ? &package->origin : NULL, NULL,
-		    arena_printf(arena,
-				 "the floor needs %s in the image, under /usr/local/cuda/compat and off "
-				 "the loader path",
-				 package ? package->name : "the compatibility package"));
+		    arena_printf(
+			    arena,
+			    "the floor needs %s in the image, under /usr/local/cuda/compat and off "
+			    "the loader path",
+			    package ? package->name : "the compatibility package"));
 	if (p->floor && !out->choice.compat && out->branch_count &&
 	    out->branches[0].service == SERVICE_MINOR)
 		say(&out->warnings,
 		    &toolkit_major(&p->tables->toolkits, out->choice.toolkit->major)->origin, NULL,
-		    arena_printf(arena,
-				 "driver %s is older than CUDA %s: code that is compiled at run time to "
-				 "PTX (NVRTC, Triton, numba) may be refused there",
-				 p->floor, out->choice.toolkit->minor));
+		    arena_printf(
+			    arena,
+			    "driver %s is older than CUDA %s: code that is compiled at run time to "
+			    "PTX (NVRTC, Triton, numba) may be refused there",
+			    p->floor, out->choice.toolkit->minor));
 }
 
 static void describe_base(const struct solver_problem *p, struct solution *out)
@@ -300,12 +314,13 @@ static void describe_base(const struct solver_problem *p, struct solution *out)
 
 	if (p->ngc)
 		say(&out->sentences, &p->ngc->origin, NULL,
-		    arena_printf(arena, "%s brings CUDA %s%s%s%s%s%s%s", p->ngc->image,
-				 p->ngc->cuda ? p->ngc->cuda : "(not established)",
-				 p->ngc->torch ? ", torch " : "", p->ngc->torch ? p->ngc->torch : "",
-				 p->ngc->cudnn ? ", cuDNN " : "", p->ngc->cudnn ? p->ngc->cudnn : "",
-				 p->ngc->driver ? ", and the compatibility libraries of driver " : "",
-				 p->ngc->driver ? p->ngc->driver : ""));
+		    arena_printf(
+			    arena, "%s brings CUDA %s%s%s%s%s%s%s", p->ngc->image,
+			    p->ngc->cuda ? p->ngc->cuda : "(not established)",
+			    p->ngc->torch ? ", torch " : "", p->ngc->torch ? p->ngc->torch : "",
+			    p->ngc->cudnn ? ", cuDNN " : "", p->ngc->cudnn ? p->ngc->cudnn : "",
+			    p->ngc->driver ? ", and the compatibility libraries of driver " : "",
+			    p->ngc->driver ? p->ngc->driver : ""));
 }
 
 void solver_describe(const struct solver_problem *p, solver_mask mask, struct solution *out)
@@ -320,7 +335,8 @@ void solver_describe(const struct solver_problem *p, solver_mask mask, struct so
 		return;
 	if (!c->build_count)
 		say(&out->sentences, &c->toolkit->origin, NULL,
-		    arena_printf(&out->arena, "CUDA %s (%s) is the newest that satisfies every clause",
+		    arena_printf(&out->arena,
+				 "CUDA %s (%s) is the newest that satisfies every clause",
 				 c->toolkit->version, c->toolkit->label));
 	else
 		say(&out->sentences, &c->toolkit->origin, &c->builds[0]->origin,

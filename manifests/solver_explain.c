@@ -143,8 +143,8 @@ static struct versions candidates(const struct solver_problem *p, const struct s
 		}
 		for (size_t i = 0; i < t->drivers.count; i++) {
 			if (!begins_major(&t->toolkits, t->drivers.items[i].branch))
-				add_version(&list,
-					    arena_printf(p->arena, "%u", t->drivers.items[i].branch));
+				add_version(&list, arena_printf(p->arena, "%u",
+								t->drivers.items[i].branch));
 		}
 	} else if (c->kind == CLAUSE_GLIBC) {
 		for (size_t i = 0; i < t->images.system_count; i++) {
@@ -208,9 +208,9 @@ static bool allows(const struct solver_problem *p, const struct solver_clause *c
 static size_t position(const struct solver_problem *p, const struct solver_clause *c,
 		       const struct versions *list)
 {
-	const char *floor = c->kind == CLAUSE_DRIVER ? p->floor :
-			    c->kind == CLAUSE_GLIBC  ? p->glibc :
-						       c->value + strcspn(c->value, "0123456789");
+	const char *floor = c->kind == CLAUSE_DRIVER  ? p->floor
+			    : c->kind == CLAUSE_GLIBC ? p->glibc
+						      : c->value + strcspn(c->value, "0123456789");
 
 	for (size_t i = 0; i < list->len; i++) {
 		if (allows(p, c, list->items[i]) || dotted_order(list->items[i], floor) >= 0)
@@ -261,10 +261,10 @@ static void repair_by_choice(const struct solver_problem *p, solver_mask mask, s
 		q.compat = COMPAT_AUTO;
 	if (!solver_search(&q, mask, &choice, NULL))
 		return;
-	value = c->kind == CLAUSE_CUDNN	 ? choice.cudnn :
-		c->kind == CLAUSE_NCCL	 ? choice.nccl :
-		c->kind == CLAUSE_PYTHON ? choice.python :
-					   "auto";
+	value = c->kind == CLAUSE_CUDNN    ? choice.cudnn
+		: c->kind == CLAUSE_NCCL   ? choice.nccl
+		: c->kind == CLAUSE_PYTHON ? choice.python
+					   : "auto";
 	try_repair(&q, mask, c->key, value, out);
 }
 

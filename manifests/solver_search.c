@@ -11,8 +11,7 @@ solver_mask solver_bit(const struct solver_problem *p, enum solver_clause_kind k
 	return 0;
 }
 
-void solver_because(struct solver_why *why, const struct table_origin *origin, const char *fmt,
-		    ...)
+void solver_because(struct solver_why *why, const struct table_origin *origin, const char *fmt, ...)
 {
 	char text[400];
 	struct solver_sentence s = { 0 };
@@ -143,9 +142,9 @@ static bool search_from(struct search *s, size_t depth, struct solver_choice *ou
 			return true;
 	}
 	if (!any)
-		solver_because(s->why, &all_releases, "no release of %s with a known build is in %s",
-			       s->p->frameworks[s->active[depth]],
-			       s->p->ranges[s->active[depth]]);
+		solver_because(s->why, &all_releases,
+			       "no release of %s with a known build is in %s",
+			       s->p->frameworks[s->active[depth]], s->p->ranges[s->active[depth]]);
 	return false;
 }
 

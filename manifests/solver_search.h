@@ -59,8 +59,8 @@ bool solver_complete(const struct solver_problem *p, solver_mask mask,
 		     struct solver_choice *out, struct solver_why *why);
 
 /* One more reason, unless it is there. */
-void solver_because(struct solver_why *why, const struct table_origin *origin, const char *fmt,
-		    ...) PRINTF_LIKE(3, 4);
+void solver_because(struct solver_why *why, const struct table_origin *origin, const char *fmt, ...)
+	PRINTF_LIKE(3, 4);
 
 /* What serves a target with these builds and this toolkit; the worst over builds and platforms. */
 struct gpu_verdict solver_gpu_verdict(const struct solver_problem *p,

@@ -29,7 +29,8 @@ int table_compat_read(const struct table *table, struct arena *arena, struct tab
 			return -1;
 	}
 	for (size_t i = 0; i < json_array_size(columns); i++) {
-		if (table_row_at(table, "host_columns", columns, i, "branch", arena, &row, err) < 0 ||
+		if (table_row_at(table, "host_columns", columns, i, "branch", arena, &row, err) <
+			    0 ||
 		    row_number(&row, "branch", &out->columns.items[out->columns.count++], err) < 0)
 			return -1;
 	}

@@ -2,8 +2,8 @@
 
 #include "manifests/dotted.h"
 
-static int read_branch(const struct table_row *row, struct arena *arena,
-		       struct driver_branch *out, struct error *err)
+static int read_branch(const struct table_row *row, struct arena *arena, struct driver_branch *out,
+		       struct error *err)
 {
 	if (row_number(row, "branch", &out->branch, err) < 0 ||
 	    row_text_opt(row, "kind", &out->kind, err) < 0 ||
@@ -16,8 +16,8 @@ static int read_branch(const struct table_row *row, struct arena *arena,
 	return 0;
 }
 
-int table_drivers_read(const struct table *table, struct arena *arena,
-		       struct table_drivers *out, struct error *err)
+int table_drivers_read(const struct table *table, struct arena *arena, struct table_drivers *out,
+		       struct error *err)
 {
 	struct table_row row = { .table = table, .section = "active_at_as_of", .name = "list" };
 	json_t *branches, *active;

@@ -14,21 +14,21 @@ struct framework_build {
 	const char *flavour;   /* "cu126", "and-cuda", "cuda12": how the build is asked for */
 	const char *cuda;      /* a range of toolkits: "==12.6.3", ">=12.1.105,<13" */
 	unsigned cuda_major;
-	bool exact;            /* the build pins one CUDA minor: two such must agree */
-	const char *cudnn, *nccl; /* ranges; NULL: not established, or not used */
+	bool exact;                 /* the build pins one CUDA minor: two such must agree */
+	const char *cudnn, *nccl;   /* ranges; NULL: not established, or not used */
 	bool pins_cudnn, pins_nccl; /* the range is one version */
 	struct table_texts sm_amd64, sm_arm64; /* capabilities with machine code; none: not known */
-	const char *ptx;       /* capability with PTX; NULL: none, or not known */
-	const char *built_with; /* the CUDA its PTX comes from */
-	const char *python_min, *python_max; /* NULL: not established */
-	const char *needs, *needs_range;     /* another framework it pins; NULL */
-	bool is_default;       /* what the package index gives without more words */
-	const char *confidence; /* of the pins; NULL: observed or documented */
+	const char *ptx;                       /* capability with PTX; NULL: none, or not known */
+	const char *built_with;                /* the CUDA its PTX comes from */
+	const char *python_min, *python_max;   /* NULL: not established */
+	const char *needs, *needs_range;       /* another framework it pins; NULL */
+	bool is_default;                       /* what the package index gives without more words */
+	const char *confidence;                /* of the pins; NULL: observed or documented */
 	struct table_origin origin;
 };
 
 struct framework_tag {
-	const char *from, *to; /* releases; to NULL: still */
+	const char *from, *to;     /* releases; to NULL: still */
 	const char *amd64, *arm64; /* "2.28": what manylinux tag asks of the C library; NULL */
 };
 
@@ -45,8 +45,8 @@ int table_tensorflow_read(const struct table *table, struct arena *arena,
 			  struct table_frameworks *out, struct error *err) MUST_USE;
 int table_jax_read(const struct table *table, struct arena *arena, struct table_frameworks *out,
 		   struct error *err) MUST_USE;
-int table_others_read(const struct table *table, struct arena *arena,
-		      struct table_frameworks *out, struct error *err) MUST_USE;
+int table_others_read(const struct table *table, struct arena *arena, struct table_frameworks *out,
+		      struct error *err) MUST_USE;
 /* Newest release first, then newest CUDA first; what a release calls its default decides ties. */
 void table_frameworks_sort(struct table_frameworks *t);
 /* True when any build has that name; pip's spellings of one name are one ("onnxruntime_gpu"). */

@@ -120,8 +120,8 @@ static void normalise(const char *text, char out[64])
 /* True when `whole` is `part`, or `part` after brand words only. */
 static bool is_name(const char *whole, const char *part)
 {
-	static const char *const brands[] = { "nvidia", "geforce", "tesla", "quadro", "jetson",
-					      "rtx",    "gtx" };
+	static const char *const brands[] = { "nvidia", "geforce", "tesla", "quadro",
+					      "jetson", "rtx",     "gtx" };
 	size_t n = strlen(whole), k = strlen(part), at = 0;
 
 	if (!k || !str_ends(whole, part))
@@ -195,11 +195,11 @@ static int unknown_gpu(const struct table_gpus *t, const char *text, struct erro
 			nearest_try(&n, t->items[i].products[k].name);
 	}
 	if (n.best)
-		return error_set(err, ERROR_USAGE, "no GPU '%.60s' is known; did you mean %s?", text,
-				 n.best);
-	return error_set(err, ERROR_USAGE,
-			 "no GPU '%.60s' is known; name an architecture (sm_90) or a product (h100)",
-			 text);
+		return error_set(err, ERROR_USAGE, "no GPU '%.60s' is known; did you mean %s?",
+				 text, n.best);
+	return error_set(
+		err, ERROR_USAGE,
+		"no GPU '%.60s' is known; name an architecture (sm_90) or a product (h100)", text);
 }
 
 int gpu_target_find(const struct table_gpus *t, const char *text, struct gpu_target *out,

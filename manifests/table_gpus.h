@@ -60,7 +60,8 @@ int gpu_target_find(const struct table_gpus *t, const char *text, struct gpu_tar
 const char *gpu_class_name(enum gpu_class class);
 /*
  * The PTX version that a CUDA minor writes ("8.5" for 12.5: between two rows of one major it
- * follows the minor, but stays below the newer row: 12.6 writes 8.5); NULL when it is not established. In `arena`.
+ * follows the minor, but stays below the newer row: 12.6 writes 8.5); NULL when it is not
+ * established. In `arena`.
  */
 const char *gpu_ptx_of(const struct table_gpus *t, const char *cuda_minor, struct arena *arena);
 

@@ -154,3 +154,15 @@ const struct base_system *base_system_of(const struct table_images *t, const cha
 	}
 	return NULL;
 }
+
+const struct base_system *base_system_of_suite(const struct table_images *t, const char *suite)
+{
+	for (size_t i = 0; i < t->system_count; i++) {
+		size_t n = strlen(t->systems[i].codename);
+
+		if (strncmp(suite, t->systems[i].codename, n) == 0 &&
+		    (!suite[n] || suite[n] == '-'))
+			return &t->systems[i];
+	}
+	return NULL;
+}

@@ -38,5 +38,7 @@ int table_systems_read(const struct table *table, struct arena *arena, struct ta
 const struct ngc_image *ngc_find(const struct table_images *t, const char *reference);
 /* The system of an image ("debian:12", "rockylinux:9", "nvidia/cuda:12.6.3-base-ubuntu22.04"). */
 const struct base_system *base_system_of(const struct table_images *t, const char *reference);
+/* The system whose packages an apt suite holds ("bookworm", "noble-updates"), or NULL. */
+const struct base_system *base_system_of_suite(const struct table_images *t, const char *suite);
 
 #endif

@@ -7,8 +7,10 @@ static const char *range_of(const json_t *extra, const char *stem)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)extra, name, value) {
-		if (str_starts(name, stem) && (!name[strlen(stem)] || str_starts(name + strlen(stem), "-cu")))
+	json_object_foreach((json_t *)extra, name, value)
+	{
+		if (str_starts(name, stem) &&
+		    (!name[strlen(stem)] || str_starts(name + strlen(stem), "-cu")))
 			return json_string_value(value);
 	}
 	return NULL;
@@ -90,8 +92,9 @@ static int add_extra(const struct table_row *release, const char *extra, const j
 	b.cudnn = range_of(pins, "nvidia-cudnn");
 	b.nccl = range_of(pins, "nvidia-nccl");
 	b.built_with = arena_printf(arena, "%u", b.cuda_major);
-	if (read_built_with(release, str_ends(extra, "_pip") ? arena_printf(arena, "cuda%u", b.cuda_major) :
-							       extra,
+	if (read_built_with(release,
+			    str_ends(extra, "_pip") ? arena_printf(arena, "cuda%u", b.cuda_major)
+						    : extra,
 			    arena, &b, err) < 0)
 		return -1;
 	if ((b.cudnn && dotted_range_check(b.cudnn, err) < 0) ||
@@ -128,7 +131,8 @@ int table_jax_read(const struct table *table, struct arena *arena, struct table_
 		extras = json_object_get(row.json, "extras");
 		if (!json_is_object(extras))
 			return row_error(&row, "extras", err, "is not an object");
-		json_object_foreach(extras, extra, pins) {
+		json_object_foreach(extras, extra, pins)
+		{
 			if (!json_is_object(pins))
 				return row_error(&row, extra, err, "is not an object");
 			if (add_extra(&row, extra, pins, &base, arena, out, err) < 0)

@@ -60,8 +60,7 @@ int table_known_bad_read(const struct table *table, struct arena *arena,
 		if (table_row_at(table, "rows", rows, i, "id", arena, &row, err) < 0 ||
 		    row_text(&row, "id", &b->id, err) < 0 ||
 		    row_text(&row, "effect", &b->effect, err) < 0 ||
-		    row_text(&row, "level", &level, err) < 0 ||
-		    read_when(&row, arena, b, err) < 0)
+		    row_text(&row, "level", &level, err) < 0 || read_when(&row, arena, b, err) < 0)
 			return -1;
 		b->avoid = str_equal(level, "avoid");
 		if (!b->avoid && !str_equal(level, "warn"))

@@ -8,7 +8,7 @@
 
 struct known_bad {
 	const char *id;
-	bool avoid; /* not chosen freely; else only said */
+	bool avoid;               /* not chosen freely; else only said */
 	const char *cudnn, *cuda; /* ranges that must hold; NULL: any */
 	const char *framework, *framework_range;
 	struct table_texts gpus; /* capabilities of which one must be a target; none: any */

@@ -3,8 +3,8 @@
 #include "base/vec.h"
 #include "manifests/dotted.h"
 
-static int read_cudnn(const struct table_row *row, struct arena *arena,
-		      struct library_release *out, struct error *err)
+static int read_cudnn(const struct table_row *row, struct arena *arena, struct library_release *out,
+		      struct error *err)
 {
 	if (row_version(row, "version", &out->version, err) < 0 ||
 	    row_numbers(row, "cuda_majors", arena, &out->majors, err) < 0 ||
@@ -38,7 +38,8 @@ static int read_gpu_rules(const struct table *table, struct arena *arena,
 			out->gpu_rules[out->gpu_rule_count++] = r;
 	}
 	out->gpu_rule_origin = (struct table_origin){
-		.file = table->file, .row = "cc_rules",
+		.file = table->file,
+		.row = "cc_rules",
 		.source = "https://docs.nvidia.com/deeplearning/cudnn/backend/latest/reference/"
 			  "support-matrix.html",
 	};
@@ -83,7 +84,8 @@ static int add_build_majors(const struct table_row *row, struct arena *arena,
 		const char *cuda;
 		unsigned major;
 
-		if (table_row_at(row->table, row->name, builds, i, "form", arena, &build, err) < 0 ||
+		if (table_row_at(row->table, row->name, builds, i, "form", arena, &build, err) <
+			    0 ||
 		    row_version_opt(&build, "cuda", &cuda, err) < 0)
 			return -1;
 		major = cuda ? (unsigned)dotted_number(cuda, 0) : 0;
@@ -93,8 +95,8 @@ static int add_build_majors(const struct table_row *row, struct arena *arena,
 	return 0;
 }
 
-static int read_nccl(const struct table_row *row, struct arena *arena,
-		     struct library_release *out, struct error *err)
+static int read_nccl(const struct table_row *row, struct arena *arena, struct library_release *out,
+		     struct error *err)
 {
 	struct table_numbers source;
 	size_t builds = json_array_size(json_object_get(row->json, "builds"));

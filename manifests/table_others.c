@@ -43,21 +43,24 @@ static int add_onnx(const struct table_row *row, const char *newest, struct aren
 			  "https://onnxruntime.ai/docs/execution-providers/"
 			  "CUDA-ExecutionProvider.html";
 	for (uint64_t m = first; m <= last; m++) {
-		b.version = m == last && newest && dotted_number(newest, 1) == m ?
-				    newest :
-				    arena_printf(arena, "%llu.%llu", (unsigned long long)major,
-						 (unsigned long long)m);
+		b.version = m == last && newest && dotted_number(newest, 1) == m
+				    ? newest
+				    : arena_printf(arena, "%llu.%llu", (unsigned long long)major,
+						   (unsigned long long)m);
 		vec_push(&out->builds, b);
 	}
 	return 0;
 }
 
 /* vLLM follows the torch it pins; CUDA, cuDNN and NCCL are that torch's. */
-static int add_vllm(const struct table_row *row, struct arena *arena,
-		    struct table_frameworks *out, struct error *err)
+static int add_vllm(const struct table_row *row, struct arena *arena, struct table_frameworks *out,
+		    struct error *err)
 {
-	struct framework_build b = { .framework = "vllm", .needs = "torch", .flavour = "pypi",
-				     .confidence = "reported", .is_default = true };
+	struct framework_build b = { .framework = "vllm",
+				     .needs = "torch",
+				     .flavour = "pypi",
+				     .confidence = "reported",
+				     .is_default = true };
 	uint64_t first, last, major;
 	const char *torch;
 
@@ -84,8 +87,8 @@ static const char *newest_of(const json_t *section, struct arena *arena)
 	return text ? arena_slice(arena, slice_of(text, strspn(text, "0123456789."))) : NULL;
 }
 
-int table_others_read(const struct table *table, struct arena *arena,
-		      struct table_frameworks *out, struct error *err)
+int table_others_read(const struct table *table, struct arena *arena, struct table_frameworks *out,
+		      struct error *err)
 {
 	static const char *const sections[] = { "onnxruntime_gpu", "vllm" };
 
@@ -102,8 +105,8 @@ int table_others_read(const struct table *table, struct arena *arena,
 
 			if (table_row_at(table, sections[s], rows, i, "from", arena, &row, err) < 0)
 				return -1;
-			if ((s == 0 ? add_onnx(&row, newest, arena, out, err) :
-				      add_vllm(&row, arena, out, err)) < 0)
+			if ((s == 0 ? add_onnx(&row, newest, arena, out, err)
+				    : add_vllm(&row, arena, out, err)) < 0)
 				return -1;
 		}
 	}

@@ -71,8 +71,7 @@ int table_row_at(const struct table *table, const char *section, const json_t *l
 	return 0;
 }
 
-int row_error(const struct table_row *row, const char *key, struct error *err, const char *fmt,
-	      ...)
+int row_error(const struct table_row *row, const char *key, struct error *err, const char *fmt, ...)
 {
 	char text[200];
 	va_list ap;
@@ -84,8 +83,7 @@ int row_error(const struct table_row *row, const char *key, struct error *err, c
 			 row->name, key, text);
 }
 
-int row_text_opt(const struct table_row *row, const char *key, const char **out,
-		 struct error *err)
+int row_text_opt(const struct table_row *row, const char *key, const char **out, struct error *err)
 {
 	const json_t *value = json_object_get(row->json, key);
 
@@ -115,16 +113,14 @@ int row_version_opt(const struct table_row *row, const char *key, const char **o
 	return 0;
 }
 
-int row_version(const struct table_row *row, const char *key, const char **out,
-		struct error *err)
+int row_version(const struct table_row *row, const char *key, const char **out, struct error *err)
 {
 	if (row_version_opt(row, key, out, err) < 0)
 		return -1;
 	return *out ? 0 : row_error(row, key, err, "is missing");
 }
 
-int row_number_opt(const struct table_row *row, const char *key, unsigned *out,
-		   struct error *err)
+int row_number_opt(const struct table_row *row, const char *key, unsigned *out, struct error *err)
 {
 	const json_t *value = json_object_get(row->json, key);
 
@@ -241,7 +237,8 @@ static void add_sources(struct strbuf *text, const struct table *table, const js
 		bool again = false;
 
 		for (size_t k = 0; k < i; k++)
-			again |= json_equal(json_array_get(value, i), json_array_get(value, k)) != 0;
+			again |=
+				json_equal(json_array_get(value, i), json_array_get(value, k)) != 0;
 		if (!again)
 			add_source(text, table, json_array_get(value, i));
 	}
@@ -259,7 +256,6 @@ struct table_origin row_origin(const struct table_row *row, const char *fallback
 	return (struct table_origin){
 		.file = row->table->file,
 		.row = arena_printf(arena, "%s %s", row->section, row->name),
-		.source = text.len ? arena_slice(arena, strbuf_slice(&text)) :
-				     (last ? last : ""),
+		.source = text.len ? arena_slice(arena, strbuf_slice(&text)) : (last ? last : ""),
 	};
 }

@@ -19,8 +19,8 @@ struct table {
 
 /* Where a statement comes from. */
 struct table_origin {
-	const char *file; /* "torch.json" */
-	const char *row;  /* "releases 2.7.1 cu126" */
+	const char *file;   /* "torch.json" */
+	const char *row;    /* "releases 2.7.1 cu126" */
 	const char *source; /* addresses and names, "; " between */
 };
 
@@ -82,8 +82,8 @@ int row_numbers(const struct table_row *row, const char *key, struct arena *aren
 bool table_numbers_have(const struct table_numbers *list, unsigned n);
 
 /* ERROR_FORMAT about a member of a row. */
-int row_error(const struct table_row *row, const char *key, struct error *err, const char *fmt,
-	      ...) PRINTF_LIKE(4, 5);
+int row_error(const struct table_row *row, const char *key, struct error *err, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
 
 /*
  * Where a row comes from: its "src" keys resolved in the table's "sources", else its "source" or

@@ -7,7 +7,8 @@ static const char *pin_of(const json_t *pins, const char *stem)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)pins, name, value) {
+	json_object_foreach((json_t *)pins, name, value)
+	{
 		if (str_starts(name, stem) && (!name[strlen(stem)] || name[strlen(stem)] == '-'))
 			return json_string_value(value);
 	}
@@ -71,8 +72,8 @@ static int add_tested(const struct table_row *row, const struct framework_build 
 	b.cuda = arena_printf(arena, "==%s", base->built_with);
 	b.exact = true;
 	b.cudnn = cudnn ? arena_printf(arena, ">=%s,<%llu", cudnn,
-				       (unsigned long long)dotted_number(cudnn, 0) + 1) :
-			  NULL;
+				       (unsigned long long)dotted_number(cudnn, 0) + 1)
+			: NULL;
 	b.confidence = "tested versions only";
 	b.origin = row_origin(row, "tested", arena);
 	vec_push(&out->builds, b);
@@ -101,7 +102,8 @@ int table_tensorflow_read(const struct table *table, struct arena *arena,
 				return -1;
 			continue;
 		}
-		json_object_foreach(sets, version, pins) {
+		json_object_foreach(sets, version, pins)
+		{
 			if (add_pinned(&row, &base, version, pins, arena, out, err) < 0)
 				return -1;
 		}

@@ -2,8 +2,8 @@
 
 #include "manifests/dotted.h"
 
-static int read_major(const struct table_row *row, struct arena *arena,
-		      struct toolkit_major *out, struct error *err)
+static int read_major(const struct table_row *row, struct arena *arena, struct toolkit_major *out,
+		      struct error *err)
 {
 	if (row_number(row, "major", &out->major, err) < 0 ||
 	    row_bool_opt(row, "minor_version_compat", &out->minor_compat, err) < 0 ||
@@ -31,7 +31,8 @@ static int read_toolkit(const struct table_row *row, struct arena *arena, struct
 	    row_version_opt(row, "min_driver_linux_x86_64", &out->min_driver, err) < 0)
 		return -1;
 	if (dotted_number(out->version, 0) != out->major || dotted_number(out->version, 1) != minor)
-		return row_error(row, "version", err, "does not begin with %u.%u", out->major, minor);
+		return row_error(row, "version", err, "does not begin with %u.%u", out->major,
+				 minor);
 	out->minor = arena_printf(arena, "%u.%u", out->major, minor);
 	out->origin = row_origin(row, NULL, arena);
 	return 0;
@@ -87,8 +88,8 @@ static int read_never_released(const struct table *table, struct arena *arena,
 	return 0;
 }
 
-int table_toolkits_read(const struct table *table, struct arena *arena,
-			struct table_toolkits *out, struct error *err)
+int table_toolkits_read(const struct table *table, struct arena *arena, struct table_toolkits *out,
+			struct error *err)
 {
 	json_t *majors, *toolkits;
 	struct table_row row;

@@ -34,8 +34,8 @@ struct table_toolkits {
 	struct table_texts never_released; /* "12.7" */
 };
 
-int table_toolkits_read(const struct table *table, struct arena *arena,
-			struct table_toolkits *out, struct error *err) MUST_USE;
+int table_toolkits_read(const struct table *table, struct arena *arena, struct table_toolkits *out,
+			struct error *err) MUST_USE;
 /* The row of a major, or NULL. */
 const struct toolkit_major *toolkit_major(const struct table_toolkits *t, unsigned major);
 /* The newest release of "12.6" (or of "12.6.3"), previews left out; NULL when there is none. */

@@ -21,8 +21,7 @@ static const char *flavour_cuda(const char *flavour, struct arena *arena)
 {
 	const char *digits = flavour + 2;
 
-	if (!str_starts(flavour, "cu") || strlen(digits) != 3 ||
-	    !dotted_is(slice_of(digits, 3)))
+	if (!str_starts(flavour, "cu") || strlen(digits) != 3 || !dotted_is(slice_of(digits, 3)))
 		return NULL;
 	return arena_printf(arena, "%.2s.%c", digits, digits[2]);
 }
@@ -44,8 +43,8 @@ static int read_build(const struct table_row *row, const char *flavour, struct a
 	b->flavour = flavour;
 	b->built_with = toolkit ? toolkit : flavour_cuda(flavour, arena);
 	if (!b->built_with)
-		return row_error(row, "cuda_toolkit", err, "is missing, and '%.20s' does not say it",
-				 flavour);
+		return row_error(row, "cuda_toolkit", err,
+				 "is missing, and '%.20s' does not say it", flavour);
 	b->cuda = arena_printf(arena, "==%s", b->built_with);
 	b->cuda_major = (unsigned)dotted_number(b->built_with, 0);
 	b->exact = true;
@@ -74,7 +73,8 @@ static int read_release(const struct table_row *release, struct arena *arena,
 		return -1;
 	if (!json_is_object(builds))
 		return row_error(release, "builds", err, "is not an object");
-	json_object_foreach(builds, flavour, json) {
+	json_object_foreach(builds, flavour, json)
+	{
 		struct framework_build b = base;
 		struct table_row row = *release;
 
@@ -94,8 +94,8 @@ static const char *tag_glibc(const char *tag, struct arena *arena)
 {
 	const char *prefix = "manylinux_2_";
 
-	return tag && str_starts(tag, prefix) ? arena_printf(arena, "2.%s", tag + strlen(prefix)) :
-						NULL;
+	return tag && str_starts(tag, prefix) ? arena_printf(arena, "2.%s", tag + strlen(prefix))
+					      : NULL;
 }
 
 static int read_tags(const struct table *table, struct arena *arena, struct table_frameworks *out,

@@ -1,9 +1,18 @@
 #include "manifests/tables.h"
 
 static const char *const file_names[TABLE_FILES] = {
-	"cuda-toolkits.json", "driver-branches.json", "forward-compat.json", "gpu-archs.json",
-	"cudnn.json",	      "nccl.json",	      "torch.json",	     "tensorflow.json",
-	"jax.json",	      "frameworks-other.json", "ngc-frameworks.json", "known-bad.json",
+	"cuda-toolkits.json",
+	"driver-branches.json",
+	"forward-compat.json",
+	"gpu-archs.json",
+	"cudnn.json",
+	"nccl.json",
+	"torch.json",
+	"tensorflow.json",
+	"jax.json",
+	"frameworks-other.json",
+	"ngc-frameworks.json",
+	"known-bad.json",
 	"base-images.json",
 };
 

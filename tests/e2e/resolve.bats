@@ -42,6 +42,16 @@ PY
 	[[ $output == *'"solved": false'* ]]
 }
 
+@test "the suite of the packages decides which wheels fit its C library" {
+	stack '{ framework: { torch: "2.8.*" } }'
+	sed -i 's|sources: .*|sources: [ { id: os, type: apt, url: "https://example.org/ubuntu", suite: bionic, components: [main] } ]|' stack.yaml
+	run --separate-stderr gpuimg resolve stack.yaml
+	[ "$status" -eq 1 ]
+	[[ $output == *"tagged for glibc 2.28 or newer, the system has 2.27"* ]]
+	sed -i 's/bionic/bookworm/' stack.yaml
+	gpuimg resolve stack.yaml
+}
+
 @test "a clause that cannot be read is the user's mistake" {
 	stack '{ gpus: [h1000] }'
 	run --separate-stderr gpuimg resolve stack.yaml

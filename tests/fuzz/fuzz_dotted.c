@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		*line = 0;
 		range = line + 1;
 	}
-	if (dotted_order(text, range) != -dotted_order(range, text) || dotted_order(text, text) != 0)
+	if (dotted_order(text, range) != -dotted_order(range, text) ||
+	    dotted_order(text, text) != 0)
 		abort();
 	if (dotted_is(slice_str(text)) && !dotted_in(text, text))
 		abort();

@@ -1,6 +1,8 @@
 #include "tests/support/test.h"
 
+#include "formats/json.h"
 #include "manifests/dotted.h"
+#include "manifests/embedded.h"
 #include "manifests/require.h"
 
 static const struct require_host h100_535 = { "12.2", "535.183.06", "9.0", "tesla" };
@@ -64,9 +66,19 @@ static void test_terms_after_an_alternative_that_holds_are_not_read(void **state
 
 static void test_malformed_terms_that_are_reached_are_refused(void **state)
 {
-	static const char *const bad[] = { "cuda", "cuda==12.2", "cuda=>12", "color=red", "cuda>=x",
-					   ">=12.2", "cuda >=12.2", "cuda>= 12.2", "brand>=tesla",
-					   "cuda>=12.6,", "cuda>=12.2,,driver>=1", "cuda>=12.2-1", "cuda=!12" };
+	static const char *const bad[] = { "cuda",
+					   "cuda==12.2",
+					   "cuda=>12",
+					   "color=red",
+					   "cuda>=x",
+					   ">=12.2",
+					   "cuda >=12.2",
+					   "cuda>= 12.2",
+					   "brand>=tesla",
+					   "cuda>=12.6,",
+					   "cuda>=12.2,,driver>=1",
+					   "cuda>=12.2-1",
+					   "cuda=!12" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -117,14 +129,13 @@ static void test_a_newer_driver_is_never_worse(void **state)
 			for (size_t b = 0; b < t.drivers.count; b++) {
 				const struct driver_branch *branch = &t.drivers.items[b];
 				cleanup_free char *driver = xasprintf("%u", branch->branch);
-				enum driver_service s = service_of(&t, driver,
-								   t.toolkits.items[c].version,
-								   &t.gpus.items[g]);
+				enum driver_service s = service_of(
+					&t, driver, t.toolkits.items[c].version, &t.gpus.items[g]);
 
 				triples++;
 				if (best >= SERVICE_MINOR && s < best)
-					fail_msg("%s is worse for CUDA %s than an older driver", driver,
-						 t.toolkits.items[c].version);
+					fail_msg("%s is worse for CUDA %s than an older driver",
+						 driver, t.toolkits.items[c].version);
 				best = MAX(best, s);
 			}
 			assert_int_equal(best, SERVICE_NATIVE);
@@ -142,15 +153,16 @@ static void check_admission(const struct tables *t, const char *cuda, const stru
 	for (size_t b = 0; b < t->drivers.count; b++) {
 		const struct driver_branch *branch = &t->drivers.items[b];
 		cleanup_free char *driver = xasprintf("%u.999", branch->branch);
-		struct require_host host = { branch->native_cuda ? branch->native_cuda : "0", driver,
-					     arch->capability, compat ? "tesla" : "geforce" };
+		struct require_host host = { branch->native_cuda ? branch->native_cuda : "0",
+					     driver, arch->capability,
+					     compat ? "tesla" : "geforce" };
 		enum driver_service s = service_of(t, driver, cuda, arch);
 		bool serves = s == SERVICE_NATIVE ||
 			      (s != SERVICE_IMPOSSIBLE && !driver_older(driver, floor));
 
 		if (holds(value, &host) != serves)
-			fail_msg("driver %s, CUDA %s, %s: %s, but the value says otherwise: %s", driver,
-				 cuda, arch->sm, driver_service_name(s), value);
+			fail_msg("driver %s, CUDA %s, %s: %s, but the value says otherwise: %s",
+				 driver, cuda, arch->sm, driver_service_name(s), value);
 	}
 }
 
@@ -173,15 +185,15 @@ static void test_the_value_admits_exactly_the_drivers_of_the_verdict(void **stat
 			const struct gpu_arch *arch = &t.gpus.items[g];
 
 			for (size_t b = 0; b < t.drivers.count; b++) {
-				const char *floor = arena_printf(&arena, "%u",
-								 t.drivers.items[b].branch);
+				const char *floor =
+					arena_printf(&arena, "%u", t.drivers.items[b].branch);
 				enum driver_service s = service_of(&t, floor, cuda, arch);
 				const char *value;
 
 				if (s == SERVICE_IMPOSSIBLE)
 					continue;
-				assert_ok(require_value(&t, cuda, floor, s == SERVICE_FORWARD, &arena,
-							&value, &err),
+				assert_ok(require_value(&t, cuda, floor, s == SERVICE_FORWARD,
+							&arena, &value, &err),
 					  err);
 				values++;
 				if (s == SERVICE_FORWARD)
@@ -210,6 +222,52 @@ static void test_a_floor_that_cannot_run_it_is_a_verdict(void **state)
 	assert_contains(value, "cuda>=13.0 driver>=580.65.06 brand=unknown,driver>=535,driver<536");
 }
 
+static bool listed(const json_t *branches, unsigned branch)
+{
+	for (size_t i = 0; i < json_array_size(branches); i++) {
+		if (json_integer_value(json_array_get(branches, i)) == (json_int_t)branch)
+			return true;
+	}
+	return false;
+}
+
+/* The strings of NVIDIA's own images let in the host branches that their rows list, and no others.
+ */
+static void test_the_strings_of_official_images_mean_what_their_rows_say(void **state)
+{
+	cleanup_json json_t *root = NULL;
+	cleanup_tables struct tables t = { 0 };
+	struct error err = { 0 };
+	const json_t *strings;
+
+	(void)state;
+	assert_ok(tables_load(NULL, &t, &err), err);
+	assert_ok(json_parse(embedded_file("require-strings.json"), &root, &err), err);
+	strings = json_object_get(root, "strings");
+	assert_true(json_array_size(strings) > 50);
+	for (size_t i = 0; i < json_array_size(strings); i++) {
+		const json_t *row = json_array_get(strings, i);
+		const char *value = json_string_value(json_object_get(row, "value"));
+		const char *cuda = json_string_value(json_object_get(row, "cuda"));
+
+		if (json_array_size(json_object_get(row, "open_ended_terms")))
+			continue;
+		for (size_t b = 0; b < t.drivers.count; b++) {
+			const struct driver_branch *branch = &t.drivers.items[b];
+			cleanup_free char *driver = xasprintf("%u.10", branch->branch);
+			struct require_host host = { branch->native_cuda ? branch->native_cuda
+									 : "0",
+						     driver, "8.0", "tesla" };
+			bool expected =
+				dotted_order(host.cuda, cuda) >= 0 ||
+				listed(json_object_get(row, "host_branches"), branch->branch);
+
+			if (holds(value, &host) != expected)
+				fail_msg("CUDA %s, driver %s: %s", cuda, driver, value);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_a_newer_driver_is_never_worse),
 		cmocka_unit_test(test_the_value_admits_exactly_the_drivers_of_the_verdict),
 		cmocka_unit_test(test_a_floor_that_cannot_run_it_is_a_verdict),
+		cmocka_unit_test(test_the_strings_of_official_images_mean_what_their_rows_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,9 +30,9 @@ struct solver_case {
 
 static enum stack_compat compat_of(const char *value)
 {
-	return str_equal(value, "always") ? COMPAT_ALWAYS :
-	       str_equal(value, "never")  ? COMPAT_NEVER :
-					    COMPAT_AUTO;
+	return str_equal(value, "always")  ? COMPAT_ALWAYS
+	       : str_equal(value, "never") ? COMPAT_NEVER
+					   : COMPAT_AUTO;
 }
 
 static void add_gpus(struct asked *a, struct arena *arena, const char *value)
@@ -46,8 +46,7 @@ static void add_gpus(struct asked *a, struct arena *arena, const char *value)
 	}
 }
 
-static void add_line(struct solver_case *c, struct arena *arena, const char *key,
-		     const char *value)
+static void add_line(struct solver_case *c, struct arena *arena, const char *key, const char *value)
 {
 	struct asked *a = &c->asked;
 
@@ -148,10 +147,9 @@ static bool conflict_is(const struct solution *s, const char *value)
 static bool has_repair(const struct solution *s, const char *value)
 {
 	for (size_t i = 0; i < s->repairs.len; i++) {
-		cleanup_free char *text = xasprintf("%s %s", s->repairs.items[i].key,
-						    s->repairs.items[i].value ?
-							    s->repairs.items[i].value :
-							    "out");
+		cleanup_free char *text =
+			xasprintf("%s %s", s->repairs.items[i].key,
+				  s->repairs.items[i].value ? s->repairs.items[i].value : "out");
 
 		if (str_equal(text, value))
 			return true;
@@ -222,8 +220,10 @@ static char *answer_of(const struct solution *s)
 
 static int run_case(const struct tables *tables, const struct solver_case *c)
 {
-	struct solver_request request = { .stack = &c->asked.request, .base_image = c->asked.base,
-					  .glibc = c->asked.glibc, .amd64 = !c->asked.arm64,
+	struct solver_request request = { .stack = &c->asked.request,
+					  .base_image = c->asked.base,
+					  .glibc = c->asked.glibc,
+					  .amd64 = !c->asked.arm64,
 					  .arm64 = c->asked.arm64 };
 	cleanup_solution struct solution s = { 0 };
 	struct error err = { 0 };
@@ -295,8 +295,8 @@ static size_t run_cases(const char *file, const char *required)
 			assert_true(c.expected_count < ARRAY_LEN(c.expected));
 			slice_cut(&value, ' ', &word);
 			e->what = arena_slice(&arena, word);
-			e->value = value.data ? arena_slice(&arena, slice_trim(value)) :
-						arena_strdup(&arena, "");
+			e->value = value.data ? arena_slice(&arena, slice_trim(value))
+					      : arena_strdup(&arena, "");
 		} else {
 			add_line(&c, &arena, arena_slice(&arena, word),
 				 arena_slice(&arena, slice_trim(value)));
@@ -334,7 +334,9 @@ static void test_the_same_question_has_the_same_answer(void **state)
 {
 	const char *gpus[] = { "h100" };
 	struct stack_pair torch = { "torch", "2.*" };
-	struct stack_request r = { .driver = ">=535", .gpus = { gpus, 1 }, .framework = { &torch, 1 } };
+	struct stack_request r = { .driver = ">=535",
+				   .gpus = { gpus, 1 },
+				   .framework = { &torch, 1 } };
 	cleanup_tables struct tables tables = { 0 };
 	struct error err = { 0 };
 
@@ -352,7 +354,9 @@ static void test_every_sentence_names_a_row(void **state)
 {
 	const char *gpus[] = { "h100", "v100" };
 	struct stack_pair torch = { "torch", "2.7.*" };
-	struct stack_request r = { .driver = ">=535", .gpus = { gpus, 2 }, .framework = { &torch, 1 } };
+	struct stack_request r = { .driver = ">=535",
+				   .gpus = { gpus, 2 },
+				   .framework = { &torch, 1 } };
 	cleanup_tables struct tables tables = { 0 };
 	struct error err = { 0 };
 
@@ -372,7 +376,9 @@ static void test_every_repair_that_is_offered_solves(void **state)
 {
 	const char *gpus[] = { "h100" };
 	struct stack_pair torch = { "torch", "2.9.*" };
-	struct stack_request r = { .driver = ">=470", .gpus = { gpus, 1 }, .framework = { &torch, 1 } };
+	struct stack_request r = { .driver = ">=470",
+				   .gpus = { gpus, 1 },
+				   .framework = { &torch, 1 } };
 	cleanup_tables struct tables tables = { 0 };
 	struct error err = { 0 };
 
@@ -419,12 +425,12 @@ static struct solution solve_combination(const struct tables *tables, const stru
 /* The clause of that key, or NULL. */
 static const char **member(struct combination *c, const char *key)
 {
-	return str_equal(key, "driver")		 ? &c->driver :
-	       str_equal(key, "gpus")		 ? &c->gpu :
-	       str_equal(key, "cuda")		 ? &c->cuda :
-	       str_equal(key, "framework.torch") ? &c->torch :
-	       str_equal(key, "framework.jax")	 ? &c->jax :
-						   NULL;
+	return str_equal(key, "driver")            ? &c->driver
+	       : str_equal(key, "gpus")            ? &c->gpu
+	       : str_equal(key, "cuda")            ? &c->cuda
+	       : str_equal(key, "framework.torch") ? &c->torch
+	       : str_equal(key, "framework.jax")   ? &c->jax
+						   : NULL;
 }
 
 static void check_solved(const struct tables *tables, const struct combination *c,
@@ -462,7 +468,8 @@ static void check_conflict(const struct tables *tables, const struct combination
 	for (size_t i = 0; i < s->reasons.len; i++)
 		assert_true(s->reasons.items[i].origin_count > 0);
 	for (size_t i = 0; i < s->conflict_count; i++)
-		*member(&only, s->conflict[i].key) = *member((struct combination *)c, s->conflict[i].key);
+		*member(&only, s->conflict[i].key) =
+			*member((struct combination *)c, s->conflict[i].key);
 	{
 		cleanup_solution struct solution all = solve_combination(tables, &only);
 
@@ -499,10 +506,10 @@ static void check_repairs(const struct tables *tables, const struct combination 
 static void test_answers_hold_conflicts_are_minimal_and_repairs_work(void **state)
 {
 	static const char *const drivers[] = { NULL, ">=470", ">=535", ">=590" },
-			  *const gpus[] = { NULL, "v100", "b200", "rtx4090" },
-			  *const cudas[] = { NULL, "11.8", "12.6", "13" },
-			  *const torches[] = { NULL, "2.5.*", "2.7.*", "2.12.*" },
-			  *const jaxes[] = { NULL, "0.4.30", "0.8.*" };
+				 *const gpus[] = { NULL, "v100", "b200", "rtx4090" },
+				 *const cudas[] = { NULL, "11.8", "12.6", "13" },
+				 *const torches[] = { NULL, "2.5.*", "2.7.*", "2.12.*" },
+				 *const jaxes[] = { NULL, "0.4.30", "0.8.*" };
 	cleanup_tables struct tables tables = { 0 };
 	struct error err = { 0 };
 	size_t solved = 0, clashing = 0;

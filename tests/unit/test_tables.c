@@ -122,25 +122,41 @@ static void test_a_bad_row_is_named_with_its_file(void **state)
 		size_t row;
 		const char *key, *value, *says;
 	} cases[] = {
-		{ "cuda-toolkits.json", "toolkits", 3, "version", "", "cuda-toolkits.json: toolkits: row 3: version: is missing" },
-		{ "cuda-toolkits.json", "toolkits", 3, "major", "\"x\"", "major: is not a whole number" },
+		{ "cuda-toolkits.json", "toolkits", 3, "version", "",
+		  "cuda-toolkits.json: toolkits: row 3: version: is missing" },
+		{ "cuda-toolkits.json", "toolkits", 3, "major", "\"x\"",
+		  "major: is not a whole number" },
 		{ "cuda-toolkits.json", "toolkits", 3, "version", "\"1.2.x\"", "is not a version" },
-		{ "cuda-toolkits.json", "majors", 1, "min_driver_linux_x86_64", "null", "majors: 11: min_driver_linux_x86_64: is missing" },
-		{ "driver-branches.json", "branches", 5, "branch", "-4", "branch: is not a whole number" },
-		{ "driver-branches.json", "branches", 5, "native_cuda", "12.2", "native_cuda: is not a text" },
-		{ "forward-compat.json", "packages", 0, "host_branches", "\"535\"", "cuda-compat-13-4: host_branches: is not a list" },
-		{ "gpu-archs.json", "archs", 2, "products", "{}", "gpu-archs.json: archs: sm_32: products: is not a list" },
-		{ "gpu-archs.json", "archs", 2, "products", "[{\"name\":\"x\",\"class\":\"toy\"}]", "'toy' is not a class" },
-		{ "cudnn.json", "releases", 0, "cuda_majors", "[]", "cudnn.json: releases: 8.0.0.180: cuda_majors: is empty" },
-		{ "nccl.json", "releases", 0, "cuda_majors_source_build", "[\"12\"]", "item 0 is not a whole number" },
-		{ "torch.json", "releases", 4, "builds", "null", "torch.json: releases: 2.1.1: builds: is not an object" },
+		{ "cuda-toolkits.json", "majors", 1, "min_driver_linux_x86_64", "null",
+		  "majors: 11: min_driver_linux_x86_64: is missing" },
+		{ "driver-branches.json", "branches", 5, "branch", "-4",
+		  "branch: is not a whole number" },
+		{ "driver-branches.json", "branches", 5, "native_cuda", "12.2",
+		  "native_cuda: is not a text" },
+		{ "forward-compat.json", "packages", 0, "host_branches", "\"535\"",
+		  "cuda-compat-13-4: host_branches: is not a list" },
+		{ "gpu-archs.json", "archs", 2, "products", "{}",
+		  "gpu-archs.json: archs: sm_32: products: is not a list" },
+		{ "gpu-archs.json", "archs", 2, "products", "[{\"name\":\"x\",\"class\":\"toy\"}]",
+		  "'toy' is not a class" },
+		{ "cudnn.json", "releases", 0, "cuda_majors", "[]",
+		  "cudnn.json: releases: 8.0.0.180: cuda_majors: is empty" },
+		{ "nccl.json", "releases", 0, "cuda_majors_source_build", "[\"12\"]",
+		  "item 0 is not a whole number" },
+		{ "torch.json", "releases", 4, "builds", "null",
+		  "torch.json: releases: 2.1.1: builds: is not an object" },
 		{ "torch.json", "releases", 4, "python", "7", "python: is not an object" },
-		{ "tensorflow.json", "releases", 0, "tested_cuda", "", "tensorflow.json: releases: 2.21: tested_cuda: is missing" },
-		{ "jax.json", "releases", 0, "extras", "[]", "jax.json: releases: 0.4.18: extras: is not an object" },
-		{ "ngc-frameworks.json", "pytorch", 0, "cuda", "\"new\"", "ngc-frameworks.json: pytorch: 19.05: cuda" },
-		{ "known-bad.json", "rows", 0, "when", "", "known-bad.json: rows: cudnn-9.10.0: when" },
+		{ "tensorflow.json", "releases", 0, "tested_cuda", "",
+		  "tensorflow.json: releases: 2.21: tested_cuda: is missing" },
+		{ "jax.json", "releases", 0, "extras", "[]",
+		  "jax.json: releases: 0.4.18: extras: is not an object" },
+		{ "ngc-frameworks.json", "pytorch", 0, "cuda", "\"new\"",
+		  "ngc-frameworks.json: pytorch: 19.05: cuda" },
+		{ "known-bad.json", "rows", 0, "when", "",
+		  "known-bad.json: rows: cudnn-9.10.0: when" },
 		{ "known-bad.json", "rows", 0, "level", "\"no\"", "neither avoid nor warn" },
-		{ "base-images.json", "rows", 0, "glibc", "true", "base-images.json: rows: bullseye: glibc" },
+		{ "base-images.json", "rows", 0, "glibc", "true",
+		  "base-images.json: rows: bullseye: glibc" },
 	};
 
 	(void)state;
@@ -160,8 +176,14 @@ static void test_a_bad_row_is_named_with_its_file(void **state)
 
 static void test_hostile_tables_are_refused(void **state)
 {
-	static const char *const texts[] = { "",     "[]",	       "{",	       "{\"toolkits\":{}}",
-					     "null", "{\"a\":1,\"a\":2}", "{\"toolkits\":[1]}", "\xff\xfe" };
+	static const char *const texts[] = { "",
+					     "[]",
+					     "{",
+					     "{\"toolkits\":{}}",
+					     "null",
+					     "{\"a\":1,\"a\":2}",
+					     "{\"toolkits\":[1]}",
+					     "\xff\xfe" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -183,17 +205,35 @@ static void test_what_does_not_hold_is_found(void **state)
 		size_t row;
 		const char *key, *value, *says;
 	} cases[] = {
-		{ "cuda-toolkits.json", "majors", 2, "min_driver_linux_x86_64", "\"440.1\"", "is not above that of CUDA 11" },
+		{ "cuda-toolkits.json", "majors", 2, "min_driver_linux_x86_64", "\"440.1\"",
+		  "is not above that of CUDA 11" },
 		{ "cuda-toolkits.json", "toolkits", 30, "driver_branch", "123", "no branch 123" },
-		{ "cuda-toolkits.json", "toolkits", 30, "src", "[\"NOWHERE\"]", "'NOWHERE' is no key of sources" },
-		{ "driver-branches.json", "branches", 20, "native_cuda", "\"9.9\"", "no toolkit 9.9" },
-		{ "driver-branches.json", "branches", 20, "native_cuda", "\"11.0\"", "is not above" },
-		{ "forward-compat.json", "packages", 3, "host_branches", "[535,999]", "no branch 999" },
-		{ "forward-compat.json", "packages", 3, "built_from_branch", "580", "whose CUDA is 13.0" },
+		{ "cuda-toolkits.json", "toolkits", 30, "src", "[\"NOWHERE\"]",
+		  "'NOWHERE' is no key of sources" },
+		{ "driver-branches.json", "branches", 20, "native_cuda", "\"9.9\"",
+		  "no toolkit 9.9" },
+		{ "driver-branches.json", "branches", 20, "native_cuda", "\"11.0\"",
+		  "is not above" },
+		{ "forward-compat.json", "packages", 3, "host_branches", "[535,999]",
+		  "no branch 999" },
+		{ "forward-compat.json", "packages", 3, "built_from_branch", "580",
+		  "whose CUDA is 13.0" },
 		{ "gpu-archs.json", "archs", 16, "last_driver_branch", "333", "no branch 333" },
 		{ "gpu-archs.json", "archs", 16, "first_cuda", "\"12.99\"", "no toolkit 12.99" },
 		{ "ngc-frameworks.json", "pytorch", 8, "cuda", "\"12.99\"", "no toolkit 12.99" },
 		{ "known-bad.json", "rows", 0, "id", "\"other\"", "'cudnn-9.10.0' has no row" },
+		{ "gpu-archs.json", "families", 0, "members", "[\"sm_100\"]",
+		  "family sm_10x does not list it" },
+		{ "gpu-archs.json", "families", 0, "members",
+		  "[\"sm_100\",\"sm_999\",\"sm_103\",\"sm_107\"]", "no architecture sm_999" },
+		{ "gpu-archs.json", "archs", 11, "last_cuda", "null", "CUDA 13.0 removed it" },
+		{ "gpu-archs.json", "archs", 11, "last_driver_branch", "575",
+		  "Volta ends with 580" },
+		{ "forward-compat.json", "packages", 0, "host_branches", "[535]",
+		  "is compatible, but not in host_branches" },
+		{ "torch.json", "releases", 3, "indexes", "[\"cu118\"]",
+		  "build cu121 is in no index" },
+		{ "cudnn.json", "support_matrix", 0, "cuda", "[\"11.99\"]", "no toolkit 11.99" },
 	};
 
 	(void)state;
@@ -243,24 +283,31 @@ static char *tables_of_the_future(void)
 		"{\"major\":14,\"minor_version_compat\":true,\"min_driver_branch\":700,"
 		"\"min_driver_linux_x86_64\":\"700.10.01\",\"src\":[\"MVC\"]}");
 	add_row(dir, "cuda-toolkits.json", "toolkits",
-		"{\"version\":\"14.0.0\",\"label\":\"14.0 GA\",\"major\":14,\"minor\":0,\"status\":\"ga\","
-		"\"driver_branch\":700,\"min_driver_linux_x86_64\":\"700.10.01\",\"src\":[\"MVC\"]}");
+		"{\"version\":\"14.0.0\",\"label\":\"14.0 "
+		"GA\",\"major\":14,\"minor\":0,\"status\":\"ga\","
+		"\"driver_branch\":700,\"min_driver_linux_x86_64\":\"700.10.01\",\"src\":[\"MVC\"]"
+		"}");
 	add_row(dir, "driver-branches.json", "branches",
-		"{\"branch\":700,\"kind\":\"PB\",\"native_cuda\":\"14.0\",\"latest_seen_linux\":\"700.10.01\","
+		"{\"branch\":700,\"kind\":\"PB\",\"native_cuda\":\"14.0\",\"latest_seen_linux\":"
+		"\"700.10.01\","
 		"\"src\":[\"DC-620\"]}");
 	add_row(dir, "forward-compat.json", "packages",
 		"{\"package\":\"cuda-compat-14-0\",\"cuda\":\"14.0\",\"built_from_branch\":700,"
 		"\"host_branches\":[580],\"src\":[\"FWD\"]}");
 	add_row(dir, "gpu-archs.json", "archs",
 		"{\"sm\":\"sm_130\",\"compute_capability\":\"13.0\",\"generation\":\"Future\","
-		"\"products\":[{\"name\":\"F100\",\"class\":\"data-center\"}],\"first_cuda\":\"14.0\","
+		"\"products\":[{\"name\":\"F100\",\"class\":\"data-center\"}],\"first_cuda\":\"14."
+		"0\","
 		"\"src\":[\"PTX\"]}");
 	add_row(dir, "gpu-archs.json", "ptx_isa_to_cuda", "{\"ptx\":\"10.0\",\"cuda\":\"14.0\"}");
 	add_row(dir, "cudnn.json", "releases", "{\"version\":\"10.0.0.1\",\"cuda_majors\":[14]}");
 	root = read_table(dir, "torch.json");
-	json_put(json_object_get(json_array_get(json_object_get(root, "releases"), 27), "builds"), "cu140",
-		 json_pack("{s:s,s:s,s:[s],s:s}", "cuda_toolkit", "14.0.0", "cudnn", "10.0.0.1", "sm_x86_64",
-			   "13.0", "pins_confidence", "observed"));
+	json_put(json_object_get(json_array_get(json_object_get(root, "releases"), 27), "builds"),
+		 "cu140",
+		 json_pack("{s:s,s:s,s:[s],s:s}", "cuda_toolkit", "14.0.0", "cudnn", "10.0.0.1",
+			   "sm_x86_64", "13.0", "pins_confidence", "observed"));
+	json_put(json_array_get(json_object_get(root, "releases"), 27), "indexes",
+		 json_pack("[s]", "cu140"));
 	write_table(dir, "torch.json", root);
 	return dir;
 }
@@ -292,7 +339,8 @@ static void test_a_new_cuda_is_a_change_of_data_only(void **state)
 		assert_int_equal(s.branches[s.branch_count - 1].service, SERVICE_NATIVE);
 		assert_int_equal(s.gpus[0].verdict.service, GPU_CODE);
 	}
-	r = (struct stack_request){ .driver = ">=700.10.01", .gpus = { gpus, 1 },
+	r = (struct stack_request){ .driver = ">=700.10.01",
+				    .gpus = { gpus, 1 },
 				    .framework = { &torch, 1 } };
 	{
 		cleanup_solution struct solution s = { 0 };
@@ -308,11 +356,14 @@ static void test_a_new_cuda_is_a_change_of_data_only(void **state)
 static void test_gpus_are_found_by_their_names(void **state)
 {
 	static const char *const names[][2] = {
-		{ "sm_90", "sm_90" },	 { "sm_90a", "sm_90" },	    { "compute_80", "sm_80" },
-		{ "9.0", "sm_90" },	 { "12.0", "sm_120" },	    { "H100", "sm_90" },
-		{ "nvidia-l4", "sm_89" }, { "RTX 4090", "sm_89" },   { "rtx4090", "sm_89" },
-		{ "geforce-rtx-5090", "sm_120" }, { "Tesla T4", "sm_75" }, { "v100", "sm_70" },
-		{ "dgx spark", "sm_121" }, { "gb10", "sm_121" },    { "agx orin", "sm_87" },
+		{ "sm_90", "sm_90" },      { "sm_90a", "sm_90" },
+		{ "compute_80", "sm_80" }, { "9.0", "sm_90" },
+		{ "12.0", "sm_120" },      { "H100", "sm_90" },
+		{ "nvidia-l4", "sm_89" },  { "RTX 4090", "sm_89" },
+		{ "rtx4090", "sm_89" },    { "geforce-rtx-5090", "sm_120" },
+		{ "Tesla T4", "sm_75" },   { "v100", "sm_70" },
+		{ "dgx spark", "sm_121" }, { "gb10", "sm_121" },
+		{ "agx orin", "sm_87" },
 	};
 	cleanup_tables struct tables tables = { 0 };
 	struct error err = { 0 };
@@ -329,8 +380,10 @@ static void test_gpus_are_found_by_their_names(void **state)
 
 static void test_unknown_gpus_are_refused(void **state)
 {
-	static const char *const names[] = { "",	"sm_", "sm_9", "sm_90b", "90", "compute_",
-					     "nvidia", "rtx", "sm_999999999999", "h 1 0" };
+	static const char *const names[] = { "",       "sm_", "sm_9",
+					     "sm_90b", "90",  "compute_",
+					     "nvidia", "rtx", "sm_999999999999",
+					     "h 1 0" };
 	cleanup_tables struct tables tables = { 0 };
 	struct error err = { 0 };
 
@@ -346,8 +399,9 @@ static void test_unknown_gpus_are_refused(void **state)
 
 static void test_ptx_versions_between_two_rows_follow_the_minor(void **state)
 {
-	static const char *const pairs[][2] = { { "12.0", "8.0" }, { "12.3", "8.3" }, { "12.5", "8.5" },
-						{ "12.6", "8.5" }, { "12.8", "8.7" }, { "11.5", "7.5" },
+	static const char *const pairs[][2] = { { "12.0", "8.0" }, { "12.3", "8.3" },
+						{ "12.5", "8.5" }, { "12.6", "8.5" },
+						{ "12.8", "8.7" }, { "11.5", "7.5" },
 						{ "13.2", "9.2" } };
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_tables struct tables tables = { 0 };
