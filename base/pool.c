@@ -94,7 +94,7 @@ void pool_wait(struct pool *p, struct pool_job *job)
 	pthread_mutex_unlock(&p->lock);
 }
 
-void pool_free(struct pool *p)
+void pool_join(struct pool *p)
 {
 	if (!p)
 		return;

@@ -27,12 +27,15 @@ unsigned pool_threads(const struct pool *p);
 void pool_submit(struct pool *p, struct pool_job *job);
 /* Block until that job is done. */
 void pool_wait(struct pool *p, struct pool_job *job);
-/* Waits for all submitted jobs; NULL is allowed. */
-void pool_free(struct pool *p);
-static inline void pool_free_p(struct pool **p)
+/*
+ * Waits for all submitted jobs, ends the threads and frees; NULL is allowed. Not called _free,
+ * because libsolv exports that name.
+ */
+void pool_join(struct pool *p);
+static inline void pool_join_p(struct pool **p)
 {
-	pool_free(*p);
+	pool_join(*p);
 }
-#define cleanup_pool cleanup(pool_free_p)
+#define cleanup_pool cleanup(pool_join_p)
 
 #endif

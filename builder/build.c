@@ -364,7 +364,7 @@ int build_run(const struct build_request *request, struct build_result *out, str
 				      &out->arena);
 	b.pool = pool_new(request->threads);
 	rc = run(&b, err);
-	pool_free(b.pool);
+	pool_join(b.pool);
 	publication_release(&b.publication);
 	out->unchanged = b.unchanged;
 	return rc;

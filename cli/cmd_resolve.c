@@ -61,7 +61,7 @@ static int solve_all(const struct tables *tables, const struct stack *stack, str
 
 		request.arm64 = str_ends(platform, "/arm64") || strstr(platform, "/arm64/");
 		request.amd64 = !request.arm64;
-		if (solver_solve(tables, &request, &a.solution, err) < 0)
+		if (solver_find(tables, &request, &a.solution, err) < 0)
 			return error_wrap(err, "%s", stack->file);
 		vec_push(out, a);
 	}

@@ -269,7 +269,7 @@ void tree_facts_read(struct facts *facts, struct image *image)
 		pthread_mutex_destroy(&jobs[i].lock);
 		pthread_cond_destroy(&jobs[i].changed);
 	}
-	pool_free(pool);
+	pool_join(pool);
 }
 
 /* ---------------------------------------------------------------------- an unpacked root */

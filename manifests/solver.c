@@ -169,8 +169,8 @@ static int read_problem(const struct solver_request *r, struct solver_problem *p
 	return add_base(p, r, err);
 }
 
-int solver_solve(const struct tables *tables, const struct solver_request *request,
-		 struct solution *out, struct error *err)
+int solver_find(const struct tables *tables, const struct solver_request *request,
+		struct solution *out, struct error *err)
 {
 	struct solver_problem p = { .tables = tables };
 	solver_mask all;

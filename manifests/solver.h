@@ -114,8 +114,8 @@ struct solution {
  * is none): "stack.gpus: …". Both a solution and a conflict are success. Release with
  * solution_release.
  */
-int solver_solve(const struct tables *tables, const struct solver_request *request,
-		 struct solution *out, struct error *err) MUST_USE;
+int solver_find(const struct tables *tables, const struct solver_request *request,
+		struct solution *out, struct error *err) MUST_USE;
 void solution_release(struct solution *solution);
 #define cleanup_solution cleanup(solution_release)
 

@@ -266,7 +266,7 @@ static int push_blobs(struct pusher *p, struct push_blob *blobs, struct error *e
 	}
 	for (size_t i = 0; i < jobs.len; i++)
 		pool_wait(pool, &jobs.items[i].base);
-	pool_free(pool);
+	pool_join(pool);
 	vec_release(&jobs);
 	if (!p->stop)
 		return 0;

@@ -17,7 +17,7 @@ static void run_square(struct pool_job *job)
 static void test_every_job_is_done_once_waited_for(void **state)
 {
 	enum { COUNT = 500 };
-	cleanup(pool_free_p) struct pool *p = pool_new(4);
+	cleanup_pool struct pool *p = pool_new(4);
 	cleanup_free struct square *jobs = xcalloc(COUNT, sizeof(*jobs));
 
 	(void)state;
@@ -34,7 +34,7 @@ static void test_every_job_is_done_once_waited_for(void **state)
 
 static void test_a_job_may_be_used_again(void **state)
 {
-	cleanup(pool_free_p) struct pool *p = pool_new(2);
+	cleanup_pool struct pool *p = pool_new(2);
 	struct square s = { .job.run = run_square };
 
 	(void)state;
@@ -61,7 +61,7 @@ static void take_place(struct pool_job *job)
 
 static void test_jobs_start_in_the_order_of_submission(void **state)
 {
-	cleanup(pool_free_p) struct pool *p = pool_new(1);
+	cleanup_pool struct pool *p = pool_new(1);
 	struct place jobs[50];
 	unsigned next = 0;
 
@@ -86,15 +86,15 @@ static void test_freeing_waits_for_what_was_submitted(void **state)
 		jobs[i] = (struct square){ .job.run = run_square, .in = i + 1 };
 		pool_submit(p, &jobs[i].job);
 	}
-	pool_free(p);
+	pool_join(p);
 	for (unsigned i = 0; i < ARRAY_LEN(jobs); i++)
 		assert_int_equal(jobs[i].out, (i + 1) * (i + 1));
-	pool_free(NULL);
+	pool_join(NULL);
 }
 
 static void test_there_are_as_many_threads_as_processors(void **state)
 {
-	cleanup(pool_free_p) struct pool *p = pool_new(0);
+	cleanup_pool struct pool *p = pool_new(0);
 
 	(void)state;
 	assert_in_range(pool_processors(), 1, 64);

@@ -229,7 +229,7 @@ static int run_case(const struct tables *tables, const struct solver_case *c)
 	struct error err = { 0 };
 	int bad = 0;
 
-	if (solver_solve(tables, &request, &s, &err) < 0) {
+	if (solver_find(tables, &request, &s, &err) < 0) {
 		for (size_t i = 0; i < c->expected_count; i++)
 			bad += !str_equal(c->expected[i].what, "refused") ||
 			       !strstr(err.text, c->expected[i].value);
@@ -326,7 +326,7 @@ static struct solution solve(const struct tables *tables, const struct stack_req
 	struct solution s;
 	struct error err = { 0 };
 
-	assert_ok(solver_solve(tables, &r, &s, &err), err);
+	assert_ok(solver_find(tables, &r, &s, &err), err);
 	return s;
 }
 
