@@ -283,6 +283,24 @@ static void warn_of_known_bad(const struct solver_problem *p, struct solution *o
 	}
 }
 
+/* Branches above a floor that only the package serves, but that the package's row leaves out. */
+static void warn_of_gaps(const struct compat_package *package, struct solution *out)
+{
+	cleanup_strbuf struct strbuf gaps = { 0 };
+
+	for (size_t i = 0; i < out->branch_count; i++) {
+		if (out->branches[i].service == SERVICE_IMPOSSIBLE)
+			strbuf_addf(&gaps, "%s%s", gaps.len ? ", " : "", out->branches[i].driver);
+	}
+	if (gaps.len)
+		say(&out->warnings, package ? &package->origin : NULL, NULL,
+		    arena_printf(
+			    &out->arena,
+			    "NVIDIA's table has no hosts of branch %s for it: they are newer than "
+			    "the floor and still not served",
+			    gaps.data));
+}
+
 /* What the floor costs: the two points people overlook. */
 static void warn_of_floor(const struct solver_problem *p, struct solution *out)
 {
@@ -297,6 +315,8 @@ static void warn_of_floor(const struct solver_problem *p, struct solution *out)
 			    "the floor needs %s in the image, under /usr/local/cuda/compat and off "
 			    "the loader path",
 			    package ? package->name : "the compatibility package"));
+	if (out->choice.compat)
+		warn_of_gaps(package, out);
 	if (p->floor && !out->choice.compat && out->branch_count &&
 	    out->branches[0].service == SERVICE_MINOR)
 		say(&out->warnings,
