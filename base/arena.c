@@ -4,9 +4,10 @@
 
 enum { BLOCK_BYTES = 64 * 1024, ALIGNMENT = 16 };
 
+/* What needs alignment comes from the front of a block, text from its end. */
 struct arena_block {
 	struct arena_block *next;
-	size_t used, cap; /* bytes of data */
+	size_t used, cap; /* bytes of data: given at the front, not given at the end */
 	_Alignas(16) uint8_t data[];
 };
 
@@ -32,29 +33,39 @@ void arena_adopt(struct arena *into, struct arena *from)
 	from->blocks = NULL;
 }
 
-void *arena_alloc(struct arena *a, size_t bytes)
+/* A block with room for `need` bytes. */
+static struct arena_block *block_for(struct arena *a, size_t need)
 {
 	struct arena_block *b = a->blocks;
+	size_t cap = MAX(need, (size_t)BLOCK_BYTES);
+
+	if (need > SIZE_MAX / 2)
+		abort();
+	if (b && b->cap - b->used >= need)
+		return b;
+	b = xcalloc(1, sizeof(*b) + cap);
+	b->cap = cap;
+	/* An oversized block goes behind the current one, which may still have room. */
+	if (need > BLOCK_BYTES && a->blocks) {
+		b->next = a->blocks->next;
+		a->blocks->next = b;
+	} else {
+		b->next = a->blocks;
+		a->blocks = b;
+	}
+	return b;
+}
+
+void *arena_alloc(struct arena *a, size_t bytes)
+{
 	size_t need = bytes ? bytes : 1;
+	struct arena_block *b;
 	void *p;
 
 	if (need > SIZE_MAX / 2)
 		abort();
 	need = (need + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	if (!b || b->cap - b->used < need) {
-		size_t cap = MAX(need, (size_t)BLOCK_BYTES);
-
-		b = xcalloc(1, sizeof(*b) + cap);
-		b->cap = cap;
-		/* An oversized block goes behind the current one, which may still have room. */
-		if (need > BLOCK_BYTES && a->blocks) {
-			b->next = a->blocks->next;
-			a->blocks->next = b;
-		} else {
-			b->next = a->blocks;
-			a->blocks = b;
-		}
-	}
+	b = block_for(a, need);
 	p = b->data + b->used;
 	b->used += need;
 	return p;
@@ -76,8 +87,11 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_slice(struct arena *a, struct slice s)
 {
-	char *p = arena_alloc(a, s.len + 1);
+	struct arena_block *b = block_for(a, s.len + 1);
+	char *p;
 
+	b->cap -= s.len + 1;
+	p = (char *)b->data + b->cap;
 	if (s.len)
 		memcpy(p, s.data, s.len);
 	return p;

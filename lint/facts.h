@@ -9,6 +9,7 @@
 #ifndef LINT_FACTS_H
 #define LINT_FACTS_H
 
+#include "base/map.h"
 #include "formats/elf.h"
 #include "formats/ldcache.h"
 #include "lint/target.h"

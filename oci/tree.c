@@ -12,12 +12,12 @@ enum { LINKS_MAX = 40 };
  */
 struct tree_dentry {
 	struct tree_dentry *parent, *children, *next, *prev;
-	const char *name;
-	size_t name_len;
+	const char *name; /* not terminated: often the end of a node's path */
 	struct tree_node *node; /* effective; NULL: an implied directory, or nothing */
+	uint32_t name_len;
 	bool linked;
 	/* Layer + 1 up to which nothing of lower layers is left here, and below here. */
-	size_t cleared, cleared_below;
+	uint32_t cleared, cleared_below;
 };
 
 static uint64_t hash_of(const struct tree_dentry *parent, struct slice name)
@@ -65,9 +65,12 @@ static struct tree_dentry *find(const struct tree *t, const struct tree_dentry *
 	return t->slot_count && parent ? *slot_of(t, parent, name) : NULL;
 }
 
-/* The name in `parent`, made when missing; `layer` is the one that needs it. */
+/*
+ * The name in `parent`, made when missing; `layer` is the one that needs it. `kept` is the name's
+ * bytes where they live as long as the tree, or NULL.
+ */
 static struct tree_dentry *make(struct tree *t, struct tree_dentry *parent, struct slice name,
-				size_t layer)
+				const char *kept, size_t layer)
 {
 	struct tree_dentry *d = find(t, parent, name);
 
@@ -77,9 +80,9 @@ static struct tree_dentry *make(struct tree *t, struct tree_dentry *parent, stru
 		grow(t);
 	d = arena_alloc(&t->arena, sizeof(*d));
 	d->parent = parent;
-	d->name = arena_slice(&t->arena, name);
-	d->name_len = name.len;
-	d->cleared = d->cleared_below = layer + 1;
+	d->name = kept ? kept : arena_slice(&t->arena, name);
+	d->name_len = (uint32_t)name.len;
+	d->cleared = d->cleared_below = (uint32_t)layer + 1;
 	*slot_of(t, parent, name) = d;
 	t->dentry_count++;
 	return d;
@@ -102,7 +105,6 @@ void tree_release(struct tree *t)
 	free(t->slots);
 	free(t->sorted);
 	vec_release(&t->all);
-	map_release(&t->by_path);
 	arena_release(&t->arena);
 	*t = (struct tree) { 0 };
 }
@@ -133,7 +135,7 @@ static void unlink_empty(struct tree_dentry *d)
 	}
 }
 
-static void kill_node(struct tree *t, struct tree_dentry *d, enum tree_fate fate, size_t layer)
+static void kill_node(struct tree_dentry *d, enum tree_fate fate, size_t layer)
 {
 	struct tree_node *node = d->node;
 
@@ -142,43 +144,41 @@ static void kill_node(struct tree *t, struct tree_dentry *d, enum tree_fate fate
 	node->fate = fate;
 	node->fate_layer = layer;
 	d->node = NULL;
-	map_put(&t->by_path, node->entry.path, NULL);
 }
 
 /* All below `d`, whatever its layer. */
-static void kill_below(struct tree *t, struct tree_dentry *d, size_t layer)
+static void kill_below(struct tree_dentry *d, size_t layer)
 {
 	struct tree_dentry *child = d->children;
 
 	while (child) {
 		struct tree_dentry *next = child->next;
 
-		kill_below(t, child, layer);
-		kill_node(t, child, TREE_OVERWRITTEN, layer);
+		kill_below(child, layer);
+		kill_node(child, TREE_OVERWRITTEN, layer);
 		unlink_empty(child);
 		child = next;
 	}
 }
 
 /* A whiteout of `d` (`own`) or an opaque directory: lower layers' entries go, once per layer. */
-static void clear_lower(struct tree *t, struct tree_dentry *d, bool own, enum tree_fate fate,
-			size_t layer)
+static void clear_lower(struct tree_dentry *d, bool own, enum tree_fate fate, size_t layer)
 {
 	if (d->cleared_below <= layer) {
 		struct tree_dentry *child = d->children;
 
-		d->cleared_below = layer + 1;
+		d->cleared_below = (uint32_t)layer + 1;
 		while (child) {
 			struct tree_dentry *next = child->next;
 
-			clear_lower(t, child, true, fate, layer);
+			clear_lower(child, true, fate, layer);
 			child = next;
 		}
 	}
 	if (own && d->cleared <= layer) {
-		d->cleared = layer + 1;
+		d->cleared = (uint32_t)layer + 1;
 		if (d->node && d->node->layer < layer)
-			kill_node(t, d, fate, layer);
+			kill_node(d, fate, layer);
 	}
 	if (own)
 		unlink_empty(d);
@@ -314,7 +314,7 @@ static struct tree_dentry *make_all(struct tree *t, struct slice path, size_t la
 	struct slice name;
 
 	while (path.len && slice_cut(&path, '/', &name))
-		at = make(t, at, name, layer);
+		at = make(t, at, name, NULL, layer);
 	return at;
 }
 
@@ -360,11 +360,11 @@ static struct tree_dentry *enter(struct tree *t, struct slice path, size_t layer
 
 		if (!name.len || slice_is(name, ".") || slice_is(name, ".."))
 			continue;
-		next = make(t, at, name, layer);
+		next = make(t, at, name, NULL, layer);
 		if (symlink_of(next->node))
 			there = follow(t, next, links, layer);
 		if (!there && next->node && next->node->entry.type != TAR_DIR)
-			kill_node(t, next, TREE_OVERWRITTEN, layer);
+			kill_node(next, TREE_OVERWRITTEN, layer);
 		at = there ? there : next;
 	}
 	return at;
@@ -426,7 +426,7 @@ static void apply_whiteout(struct tree *t, size_t layer, struct slice parent, co
 		d = locate(t, path);
 	}
 	if (d && (opaque || d->parent))
-		clear_lower(t, d, !opaque, opaque ? TREE_OPAQUE : TREE_DELETED, layer);
+		clear_lower(d, !opaque, opaque ? TREE_OPAQUE : TREE_DELETED, layer);
 }
 
 static void copy_entry(struct arena *arena, const struct tar_entry *from, struct tar_entry *to)
@@ -448,11 +448,23 @@ static void copy_entry(struct arena *arena, const struct tar_entry *from, struct
 }
 
 /* Make room for `entry` at `d`. */
-static void give_way(struct tree *t, struct tree_dentry *d, enum tar_type type, size_t layer)
+static void give_way(struct tree_dentry *d, enum tar_type type, size_t layer)
 {
 	if (type != TAR_DIR)
-		kill_below(t, d, layer);
-	kill_node(t, d, TREE_OVERWRITTEN, layer);
+		kill_below(d, layer);
+	kill_node(d, TREE_OVERWRITTEN, layer);
+}
+
+/* The path of `name` in `dir`, which lives as long as the tree. */
+static const char *path_in(struct tree *t, const struct tree_dentry *dir, struct slice name)
+{
+	cleanup_strbuf struct strbuf path = { 0 };
+
+	path_of(dir, &path);
+	if (path.len && name.len)
+		strbuf_addc(&path, '/');
+	strbuf_add(&path, name.data, name.len);
+	return arena_slice(&t->arena, strbuf_slice(&path));
 }
 
 struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry *entry)
@@ -460,7 +472,7 @@ struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry 
 	struct slice parent, name;
 	struct tree_dentry *dir, *d;
 	struct tree_node *node, *target = NULL;
-	cleanup_strbuf struct strbuf path = { 0 };
+	const char *path;
 	unsigned links = 0;
 
 	free(t->sorted);
@@ -473,26 +485,30 @@ struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry 
 	if (entry->type == TAR_HARDLINK)
 		target = hard_link_target(t, entry->link);
 	dir = enter(t, parent, layer, &links);
-	d = name.len ? make(t, dir, name, layer) : dir;
-	give_way(t, d, entry->type, layer);
+	path = path_in(t, dir, name);
+	d = name.len ? make(t, dir, name, path + strlen(path) - name.len, layer) : dir;
+	give_way(d, entry->type, layer);
 	node = arena_alloc(&t->arena, sizeof(*node));
 	copy_entry(&t->arena, entry, &node->entry);
-	path_of(d, &path);
-	node->entry.path = arena_slice(&t->arena, strbuf_slice(&path));
+	node->entry.path = path;
 	if (links)
 		node->written = arena_strdup(&t->arena, entry->path);
 	node->layer = layer;
 	node->target = target;
 	d->node = node;
 	link_up(d);
-	map_put(&t->by_path, node->entry.path, node);
 	vec_push(&t->all, node);
 	return node;
 }
 
 struct tree_node *tree_lookup(const struct tree *t, const char *path)
 {
-	return map_get(&t->by_path, path);
+	const struct tree_dentry *d = t->root;
+	struct slice rest = slice_str(path), name;
+
+	while (d && rest.len && slice_cut(&rest, '/', &name))
+		d = find(t, d, name);
+	return d ? d->node : NULL;
 }
 
 struct tree_node *tree_resolve(const struct tree *t, const char *path, struct arena *arena,

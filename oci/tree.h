@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/map.h"
 #include "formats/tar.h"
 
 enum tree_fate { TREE_EFFECTIVE, TREE_OVERWRITTEN, TREE_DELETED, TREE_OPAQUE };
@@ -31,7 +30,6 @@ struct tree_node {
 
 struct tree {
 	struct arena arena;
-	struct map by_path; /* path → effective struct tree_node; NULL: was there once */
 	struct {
 		struct tree_node **items;
 		size_t len, cap;
