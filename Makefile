@@ -202,7 +202,8 @@ fuzz: ## search for crashes: make fuzz SECONDS=60
 
 $O/search/tests/fuzz/%: $O/tests/fuzz/%.o $O/libgpuimg.a
 	@mkdir -p $(@D)
-	$(link) -fsanitize=fuzzer -o $@ $^ $(deps_l)
+	@$(if $V,,echo '  LINK $@')
+	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(deps_l)
 
 bench: all ## ratios against umoci, skopeo and the floor
 	@tests/bench/run

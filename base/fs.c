@@ -243,26 +243,38 @@ static int walk(int dirfd, const char *dir, const char *prefix, int depth, fs_vi
 {
 	cleanup_fd int fd = -1;
 	struct fs_names names = { 0 };
+	struct error bad = { 0 };
 	int rc = 0;
 
 	if (depth > WALK_DEPTH_MAX)
 		return error_set(err, ERROR_LIMIT, "%s: more than %d directories deep", prefix,
 				 WALK_DEPTH_MAX);
 	fd = openat(dirfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+	if (fd < 0 && depth && errno == ENOENT)
+		return 0;
 	if (fd < 0)
 		return error_set_errno(err, errno, "open directory %s", *prefix ? prefix : dir);
-	if (fs_list(fd, ".", &names, err) < 0)
+	if (fs_list(fd, ".", &names, &bad) < 0) {
+		if (depth && bad.code == ERROR_NOT_FOUND)
+			return 0;
+		*err = bad;
 		return -1;
+	}
 	for (size_t i = 0; rc == 0 && i < names.len; i++) {
 		cleanup_free char *path = *prefix ? fs_join(prefix, names.items[i]) :
 						    xstrdup(names.items[i]);
 		struct fs_entry e = { .path = path, .name = names.items[i], .dirfd = fd };
 
-		if (fstatat(fd, e.name, &e.st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(fd, e.name, &e.st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (errno == ENOENT)
+				continue;
 			rc = error_set_errno(err, errno, "look at %s", path);
-		else
+		} else {
 			rc = visit(user, &e, err);
-		if (rc == 0 && S_ISDIR(e.st.st_mode))
+		}
+		if (rc == FS_WALK_PAST)
+			rc = 0;
+		else if (rc == 0 && S_ISDIR(e.st.st_mode))
 			rc = walk(fd, e.name, path, depth + 1, visit, user, err);
 	}
 	fs_names_release(&names);

@@ -61,9 +61,12 @@ struct fs_entry {
 };
 typedef int fs_visit_fn(void *user, const struct fs_entry *entry, struct error *err);
 
+/* What `visit` returns for a directory that is not to be entered. */
+enum { FS_WALK_PAST = 2 };
+
 /*
  * Visit each entry below `root` (not the root itself), a directory before what it holds, siblings
- * in bytewise order. A non-zero result of `visit` ends the walk and is returned.
+ * in bytewise order. What vanishes meanwhile is passed over. Any other non-zero result of `visit` ends the walk and is returned.
  */
 int fs_walk(int dirfd, const char *root, fs_visit_fn *visit, void *user,
 	    struct error *err) MUST_USE;

@@ -128,7 +128,8 @@ struct facts {
 	bool is_gpu_image;
 	const char *gpu_reason; /* "ships /usr/lib/libcudart.so.12", or NULL */
 	bool driver_container;  /* kernel modules or a driver installer are in it */
-	bool unreadable;        /* a layer could not be read to its end */
+	bool unreadable;        /* a layer, or part of a root, could not be read to its end */
+	bool lacks_entries;     /* so that it is not known what else is in the image */
 	const char *unreadable_text;
 	struct { struct arena **items; size_t len, cap; } arenas; /* of the layers' contents */
 };

@@ -29,7 +29,8 @@ bool secret_is_placeholder(struct slice value);
 
 /*
  * facts_tree.c: all layers of an image, or an unpacked root. A layer that cannot be read to its
- * end leaves what was read, and facts->unreadable.
+ * end, or a file or directory that may not be opened, leaves what was read, and facts->unreadable.
+ * What a live root has in /proc, /sys and /dev is not looked at.
  */
 void tree_facts_read(struct facts *facts, struct image *image);
 int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err) MUST_USE;

@@ -173,6 +173,22 @@ static void wandb_netrc(struct scan *scan, size_t at)
 	}
 }
 
+/*
+ * 34 letters and digits drawn at random, as opposed to a name in code ("hf_TextGeneration…"), which
+ * has few capitals and few digits. Once in ten thousand a token looks like a name.
+ */
+static bool is_drawn(struct slice s, size_t at)
+{
+	size_t upper = 0, lower = 0, digits = 0;
+
+	for (size_t i = at; i < s.len && i < at + 34; i++) {
+		upper += s.data[i] >= 'A' && s.data[i] <= 'Z';
+		lower += s.data[i] >= 'a' && s.data[i] <= 'z';
+		digits += s.data[i] >= '0' && s.data[i] <= '9';
+	}
+	return digits >= 3 || (upper >= 7 && lower >= 7);
+}
+
 /* What may begin at or just before a candidate. */
 static void look_at(struct scan *scan, size_t at)
 {
@@ -181,7 +197,8 @@ static void look_at(struct scan *scan, size_t at)
 		prefixed(scan, at, "nvapi-", is_token, 40, 200, "NVIDIA API key");
 		break;
 	case 'h':
-		prefixed(scan, at, "hf_", is_alnum, 34, 34, "Hugging Face token");
+		if (is_drawn(scan->bytes, at + 3))
+			prefixed(scan, at, "hf_", is_alnum, 34, 34, "Hugging Face token");
 		break;
 	case 'J':
 		prefixed(scan, at, "JG9hdXRodG9rZW46", is_base64, 24, 400,

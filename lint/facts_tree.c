@@ -233,11 +233,12 @@ static void note_damage(struct facts *facts, struct layer_job *job)
 	if (job->damaged) {
 		vec_push(&facts->problems, job->problem);
 		facts->unreadable |= job->problem.unreadable;
+		facts->lacks_entries |= job->problem.unreadable;
 		if (job->problem.unreadable)
 			facts->unreadable_text = job->problem.text;
 	} else if (job->status < 0) {
 		error_wrap(&job->err, "layer %zu", job->index);
-		facts->unreadable = true;
+		facts->unreadable = facts->lacks_entries = true;
 		facts->unreadable_text = arena_strdup(&facts->arena, job->err.text);
 	}
 }
@@ -297,6 +298,41 @@ static enum tar_type type_of(mode_t mode)
 	}
 }
 
+/*
+ * What the kernel shows under these names is not the image's, and reading it may never end. A
+ * container gets its own in their place.
+ */
+static bool is_kernels(const char *path)
+{
+	return str_equal(path, "proc") || str_equal(path, "sys") || str_equal(path, "dev");
+}
+
+/* What is there but cannot be read, most often for want of the right: the first is told. */
+static void note_unreadable(struct facts *facts, const char *path, int cause)
+{
+	if (!facts->unreadable)
+		facts->unreadable_text = arena_printf(&facts->arena, "/%s: %s", path,
+						      strerror(cause));
+	facts->unreadable = true;
+}
+
+/* The content of a regular file; one that cannot be opened is there all the same. */
+static int read_file(struct rootfs_walk *walk, const struct fs_entry *found,
+		     const struct tar_entry *entry, struct file_facts **out, struct error *err)
+{
+	cleanup_stream struct stream *file = NULL;
+	int fd = openat(found->dirfd, found->name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0) {
+		if (errno != ENOENT)
+			note_unreadable(walk->facts, found->path, errno);
+		return 0;
+	}
+	file = stream_fd(fd, found->path);
+	return content_facts_read(entry, file, &walk->buffer, &walk->facts->arena, out, err);
+}
+
 static int visit(void *user, const struct fs_entry *found, struct error *err)
 {
 	struct rootfs_walk *walk = user;
@@ -319,22 +355,20 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 		entry.link = target;
 	}
 	if (entry.type == TAR_FILE) {
-		cleanup_stream struct stream *file = NULL;
-		int fd = openat(found->dirfd, found->name,
-				O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-		if (fd < 0)
-			return error_set_errno(err, errno, "open %s", found->path);
-		file = stream_fd(fd, found->path);
 		entry.size = (uint64_t)found->st.st_size;
-		if (content_facts_read(&entry, file, &walk->buffer, &facts->arena, &content, err) <
-		    0)
+		if (read_file(walk, found, &entry, &content, err) < 0)
 			return -1;
 	}
-	if (str_starts(found->name, ".wh."))
+	if (!str_starts(found->name, ".wh."))
+		facts_add(facts, 0, &entry, content);
+	if (entry.type != TAR_DIR)
 		return 0;
-	facts_add(facts, 0, &entry, content);
-	return 0;
+	if (is_kernels(found->path))
+		return FS_WALK_PAST;
+	if (faccessat(found->dirfd, found->name, R_OK | X_OK, AT_EACCESS) == 0)
+		return 0;
+	note_unreadable(facts, found->path, errno);
+	return FS_WALK_PAST;
 }
 
 int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err)

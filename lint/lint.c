@@ -15,6 +15,8 @@ static const char *reason_not_to_run(const struct rule *rule, const struct facts
 		return "not applicable: an unpacked root has no configuration";
 	if (rule->needs & NEEDS_GPU_IMAGE && !facts->is_gpu_image)
 		return "not applicable: not a GPU image";
+	if (rule->needs & NEEDS_ALL_LAYERS && facts->lacks_entries)
+		return "a layer could not be read";
 	if (rule->needs & NEEDS_GPU && !target->gpus.len)
 		return "needs --gpu";
 	if (rule->needs & NEEDS_DRIVER && !target->drivers.len && !target->driver_cuda)

@@ -1,5 +1,8 @@
 #include "lint/loader_parts.h"
 
+/* Directories of RPATHs that are kept: more than any real image has. */
+enum { DIRS_MAX = 4096 };
+
 static bool have_dir(const struct loader_dirs *dirs, const char *path, const char *where)
 {
 	for (size_t i = 0; i < dirs->len; i++) {
@@ -68,7 +71,7 @@ static void add_of_object(struct loader *l, const struct object *o, const char *
 			continue;
 		map_put(seen, path, seen);
 		path = facts_real(l->facts, path);
-		if (!have_dir(out, path, NULL))
+		if (out->len < DIRS_MAX && !have_dir(out, path, NULL))
 			vec_push(out, ((struct loader_dir){
 					      .path = path,
 					      .where = arena_printf(&l->arena, "%s of %s", kind,

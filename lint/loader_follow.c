@@ -2,7 +2,7 @@
 #include "lint/runtime.h"
 #include "lint/start.h"
 
-enum { CLOSURE_MAX = 5000 };
+enum { CLOSURE_MAX = 5000, MISSING_MAX = 20000 };
 
 /* One process: what was loaded, in order. Links are pushed, never moved: pointers must hold. */
 struct closure {
@@ -67,7 +67,8 @@ static bool is_judged(const struct loader *l, const struct object *o)
 
 static void add_missing(struct loader *l, const struct object *o, const char *name)
 {
-	vec_push(&l->missing, ((struct loader_missing){ o, name }));
+	if (l->missing.len < MISSING_MAX)
+		vec_push(&l->missing, ((struct loader_missing){ o, name }));
 }
 
 static void follow_one(struct closure *c, const struct loader_link *link)

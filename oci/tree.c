@@ -143,6 +143,8 @@ static void kill_node(struct tree_dentry *d, enum tree_fate fate, size_t layer)
 		return;
 	node->fate = fate;
 	node->fate_layer = layer;
+	if (node->target)
+		node->target->links--;
 	d->node = NULL;
 }
 
@@ -495,6 +497,8 @@ struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry 
 		node->written = arena_strdup(&t->arena, entry->path);
 	node->layer = layer;
 	node->target = target;
+	if (target)
+		target->links++;
 	d->node = node;
 	link_up(d);
 	vec_push(&t->all, node);

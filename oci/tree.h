@@ -23,6 +23,7 @@ struct tree_node {
 				   else NULL */
 	size_t layer;           /* that holds it, from 0 */
 	enum tree_fate fate;
+	uint32_t links;           /* effective hard links that show its content */
 	size_t fate_layer;        /* layer that overwrote or deleted it */
 	struct tree_node *target; /* TAR_HARDLINK: the file meant, NULL when it is missing */
 	void *facts;              /* the user's */

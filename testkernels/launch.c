@@ -51,11 +51,15 @@ static int pipe_high(int fds[2])
 	return fds[0] < 0 || fds[1] < 0 ? -1 : 0;
 }
 
-static void NORETURN child(const struct launch *l, const struct ends *e)
+static void NORETURN child(const struct launch *l, const struct ends *e, pid_t parent)
 {
 	int null = open("/dev/null", O_RDONLY), failed;
 
 	setpgid(0, 0);
+	/* A probe that hangs must not outlive the one who would end it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (null < 0 || dup2(null, 0) < 0 || dup2(e->words[1], 1) < 0 ||
@@ -141,7 +145,7 @@ int launch_run(const struct launch *l, struct launch_result *out, struct error *
 {
 	cleanup_ends struct ends e = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	int status, failed = 0;
-	pid_t pid;
+	pid_t pid, parent = getpid();
 
 	*out = (struct launch_result){ 0 };
 	if (pipe_high(e.lines) < 0 || pipe_high(e.words) < 0 || pipe_high(e.exec) < 0)
@@ -151,7 +155,7 @@ int launch_run(const struct launch *l, struct launch_result *out, struct error *
 	if (pid < 0)
 		return error_set_errno(err, errno, "start %s", l->argv[0]);
 	if (pid == 0)
-		child(l, &e);
+		child(l, &e, parent);
 	close_end(&e.lines[1]);
 	close_end(&e.words[1]);
 	close_end(&e.exec[1]);

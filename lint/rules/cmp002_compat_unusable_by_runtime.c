@@ -113,7 +113,7 @@ const struct rule rule_cmp002 = {
 	.name = "compat-unusable-by-runtime",
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
-	.needs = NEEDS_GPU_IMAGE,
+	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "Forward-compatibility libraries are in the image, but not so that the container runtime "
 		"takes them.",
 	.why = "The runtime looks in /usr/local/cuda/compat only, wants exactly one file that matches "

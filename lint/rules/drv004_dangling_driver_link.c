@@ -50,7 +50,7 @@ const struct rule rule_drv004 = {
 	.name = "dangling-driver-link",
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
-	.needs = NEEDS_GPU_IMAGE,
+	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "A link with the name of a driver library leads nowhere.",
 	.why = "It was made for a driver that is no longer there. The runtime opens its mount targets "
 	       "without following links, so an old one can stop the container's start, and a program "

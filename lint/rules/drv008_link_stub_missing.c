@@ -49,6 +49,12 @@ static bool on_path(const struct facts *facts, const char *program)
 	return false;
 }
 
+/* A wheel's headers and compiler serve the package that needs them, which has its own severity. */
+static bool is_in_wheel(const char *path)
+{
+	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
+}
+
 static bool has_compiler_or_headers(const struct facts *facts)
 {
 	size_t count;
@@ -57,7 +63,7 @@ static bool has_compiler_or_headers(const struct facts *facts)
 	for (size_t i = 0; i < count; i++) {
 		const char *path = nodes[i]->entry.path;
 
-		if (nodes[i]->entry.type == TAR_DIR)
+		if (nodes[i]->entry.type == TAR_DIR || is_in_wheel(path))
 			continue;
 		if ((str_equal(path_name(path), "nvcc") && strstr(path, "bin/")) ||
 		    str_ends(path, "/include/cuda.h"))
@@ -130,7 +136,7 @@ const struct rule rule_drv008 = {
 	.name = "link-stub-missing",
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
-	.needs = NEEDS_GPU_IMAGE,
+	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "The image holds CUDA libraries and no link-time stub of the driver library.",
 	.why = "Linking with -lcuda needs a libcuda.so, and the driver's own is only there at run "
 	       "time on a GPU host. Without the stub, builds in the image and programs that compile "

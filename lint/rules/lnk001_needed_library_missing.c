@@ -112,6 +112,7 @@ const struct rule rule_lnk001 = {
 	.name = "needed-library-missing",
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
+	.needs = NEEDS_ALL_LAYERS,
 	.what = "A program or module that can be started needs a shared library that is nowhere on the "
 		"loader's search path, and that the driver does not provide either.",
 	.why = "The loader refuses to start it: \"error while loading shared libraries: cannot open "

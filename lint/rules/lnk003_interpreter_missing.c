@@ -21,36 +21,48 @@ static const char *broken(const struct facts *facts, const struct object *o)
 	return NULL;
 }
 
-static bool told_before(const struct facts *facts, size_t i)
-{
-	for (size_t k = 0; k < i; k++) {
-		const struct object *o = &facts->objects.items[k];
+/* The programs that ask for one loader. */
+struct group {
+	const struct object *first;
+	size_t programs;
+};
 
-		if (is_judged(facts, o) &&
-		    str_equal(o->elf->interp, facts->objects.items[i].elf->interp))
-			return true;
+static void collect(const struct facts *facts, struct map *groups)
+{
+	for (size_t i = 0; i < facts->objects.len; i++) {
+		const struct object *o = &facts->objects.items[i];
+		struct group *g;
+
+		if (!is_judged(facts, o))
+			continue;
+		g = map_get(groups, o->elf->interp);
+		if (!g) {
+			g = arena_alloc((struct arena *)&facts->arena, sizeof(*g));
+			g->first = o;
+			map_put(groups, o->elf->interp, g);
+		}
+		g->programs++;
 	}
-	return false;
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
-	(void)err;
-	for (size_t i = 0; i < facts->objects.len; i++) {
-		const struct object *o = &facts->objects.items[i];
-		const char *problem = is_judged(facts, o) ? broken(facts, o) : NULL;
-		size_t programs = 0;
+	cleanup_map struct map groups = { 0 };
 
-		if (!problem || told_before(facts, i))
+	(void)err;
+	collect(facts, &groups);
+	for (size_t i = 0; i < groups.len; i++) {
+		const struct group *g = groups.entries[i].value;
+		const struct object *o = g->first;
+		const char *problem = broken(facts, o);
+
+		if (!problem)
 			continue;
-		for (size_t k = i; k < facts->objects.len; k++)
-			programs += is_judged(facts, &facts->objects.items[k]) &&
-				    str_equal(facts->objects.items[k].elf->interp, o->elf->interp);
 		finding_add(found, rule, o->path, facts_layer(facts, o->node), o->elf->interp,
 			    "%s%s asks for the loader %s, which %s: starting it ends with \"no such file "
 			    "or directory\" although the program is there.",
-			    o->path, programs > 1 ? " (and other programs)" : "", o->elf->interp,
+			    o->path, g->programs > 1 ? " (and other programs)" : "", o->elf->interp,
 			    problem);
 	}
 	return 0;
@@ -61,6 +73,7 @@ const struct rule rule_lnk003 = {
 	.name = "interpreter-missing",
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
+	.needs = NEEDS_ALL_LAYERS,
 	.what = "The loader (PT_INTERP) of a program that can be started is not in the image.",
 	.why = "The kernel says \"no such file or directory\" for the program itself. Usual causes: a "
 	       "program built for glibc in a musl image, or one copied into an image without a C library.",

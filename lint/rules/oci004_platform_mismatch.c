@@ -60,7 +60,7 @@ const struct rule rule_oci004 = {
 	.name = "platform-mismatch",
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
-	.needs = NEEDS_CONFIG,
+	.needs = NEEDS_CONFIG | NEEDS_ALL_LAYERS,
 	.what = "The platform in the configuration is not that of the index entry, or not that of the "
 		"programs in the image.",
 	.why = "Engines choose an image by its platform: the wrong machines pull it, and starting it ends "

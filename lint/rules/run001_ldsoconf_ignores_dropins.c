@@ -41,7 +41,7 @@ const struct rule rule_run001 = {
 	.name = "ldsoconf-ignores-dropins",
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
-	.needs = NEEDS_GPU_IMAGE,
+	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "The loader's configuration does not include the folder of drop-ins.",
 	.why = "At start the runtime writes the driver's directories to /etc/ld.so.conf.d and runs "
 	       "ldconfig. It creates /etc/ld.so.conf only where there is none: an existing one without "

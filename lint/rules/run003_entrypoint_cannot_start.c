@@ -108,7 +108,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	const char *problem;
 
 	(void)err;
-	if (!start.word || facts->unreadable)
+	if (!start.word)
 		return 0;
 	if (!start.path) {
 		finding_add(found, rule, "", -1, start.word, "%s starts %s, which %s%s.", what,
@@ -129,7 +129,7 @@ const struct rule rule_run003 = {
 	.name = "entrypoint-cannot-start",
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
-	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG,
+	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG | NEEDS_ALL_LAYERS,
 	.what = "The program that the image starts is missing or cannot be executed.",
 	.why = "The container ends at once with \"executable file not found\", \"permission denied\", "
 	       "\"exec format error\" or \"no such file or directory\".",

@@ -35,7 +35,7 @@ static void count_node(const struct facts *facts, const struct tree_node *node, 
 	if (node->entry.type != TAR_FILE)
 		return;
 	dead->image += node->entry.size;
-	if (node->fate == TREE_EFFECTIVE)
+	if (node->fate == TREE_EFFECTIVE || node->links) /* a hard link still shows it */
 		return;
 	if (node->fate == TREE_OVERWRITTEN)
 		cause = only_metadata_changed(facts, node) ? CAUSE_METADATA : CAUSE_OVERWRITTEN;

@@ -219,6 +219,8 @@ static void add_problem(struct maker *m, struct slice line)
 	p.layer = strtoul(w.items[0], NULL, 10);
 	p.compressed = str_equal(w.items[1], "compressed");
 	p.diff_id = p.compressed || str_equal(w.items[1], "diff_id");
+	p.unreadable = str_equal(w.items[1], "unreadable");
+	m->facts.lacks_entries |= p.unreadable;
 	p.text = arena_slice(&m->arena, rest);
 	vec_push(&m->facts.problems, p);
 }
@@ -299,6 +301,8 @@ static void build_line(struct maker *m, const char *word, struct slice rest)
 		add_file(m, rest);
 	else if (str_equal(word, "link") && w.count == 3)
 		add(m, TAR_SYMLINK, w.items[0], w.items[2], 0, NULL, NULL);
+	else if (str_equal(word, "hard") && w.count == 3)
+		add(m, TAR_HARDLINK, w.items[0], relative(w.items[2]), 0, NULL, NULL);
 	else if (str_equal(word, "delete") && w.count)
 		add_whiteout(m, w.items[0]);
 	else if (str_equal(word, "problem") && w.count > 2)
