@@ -39,6 +39,29 @@ static int read_all(struct tables *t, struct error *err)
 	return 0;
 }
 
+/* Lists without which there is nothing to answer from. */
+static int need_rows(const struct tables *t, struct error *err)
+{
+	const struct {
+		size_t count;
+		const char *file, *list;
+	} lists[] = {
+		{ t->toolkits.count, "cuda-toolkits.json", "toolkits" },
+		{ t->toolkits.major_count, "cuda-toolkits.json", "majors" },
+		{ t->drivers.count, "driver-branches.json", "branches" },
+		{ t->gpus.count, "gpu-archs.json", "archs" },
+		{ t->libraries.cudnn_count, "cudnn.json", "releases" },
+		{ t->libraries.nccl_count, "nccl.json", "releases" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (!lists[i].count)
+			return error_set(err, ERROR_FORMAT, "%s: %s: is empty", lists[i].file,
+					 lists[i].list);
+	}
+	return 0;
+}
+
 int tables_load(const char *dir, struct tables *out, struct error *err)
 {
 	*out = (struct tables){ 0 };
@@ -48,7 +71,7 @@ int tables_load(const char *dir, struct tables *out, struct error *err)
 			return -1;
 		}
 	}
-	if (read_all(out, err) < 0) {
+	if (read_all(out, err) < 0 || need_rows(out, err) < 0) {
 		tables_release(out);
 		return -1;
 	}

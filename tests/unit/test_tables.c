@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "formats/json.h"
 #include "manifests/embedded.h"
+#include "manifests/matrix.h"
 #include "manifests/solver.h"
 
 /* A folder with a copy of the tables. */
@@ -415,6 +416,65 @@ static void test_ptx_versions_between_two_rows_follow_the_minor(void **state)
 	assert_null(gpu_ptx_of(&tables.gpus, "99.0", &arena));
 }
 
+/* Whatever list or object a table loses: it is refused, or every use of it still ends well. */
+static void use_emptied(const char *dir)
+{
+	const char *gpus[] = { "h100" };
+	struct stack_pair torch = { "torch", ">=2" };
+	struct stack_request r = { .driver = ">=535",
+				   .gpus = { gpus, 1 },
+				   .cuda = "12",
+				   .cudnn = "9",
+				   .nccl = "2",
+				   .framework = { &torch, 1 } };
+	struct solver_request request = { .stack = &r, .amd64 = true };
+	struct matrix_query overview = { 0 },
+			    pair = { .driver = "535", .cuda = "12.6", .gpu = "h100" };
+	cleanup_tables struct tables tables = { 0 };
+	cleanup_tables_faults struct tables_faults faults = { 0 };
+	cleanup_matrix struct matrix_answer answer = { 0 }, other = { 0 };
+	cleanup_solution struct solution s = { 0 };
+	struct error err = { 0 };
+
+	if (tables_load(dir, &tables, &err) < 0)
+		return;
+	tables_check(&tables, &faults);
+	ignore_result(matrix_ask(&tables, &overview, &answer, &err) < 0);
+	ignore_result(matrix_ask(&tables, &pair, &other, &err) < 0);
+	ignore_result(solver_find(&tables, &request, &s, &err) < 0);
+}
+
+static void test_an_emptied_list_harms_nothing(void **state)
+{
+	cleanup_test_dir char *dir = copied_tables();
+	size_t emptied = 0;
+
+	(void)state;
+	for (size_t i = 0; i < embedded_count; i++) {
+		const char *file = embedded_files[i].name, *key;
+		json_t *root, *value;
+
+		if (!str_ends(file, ".json") || str_equal(file, "require-strings.json"))
+			continue;
+		root = read_table(dir, file);
+		json_object_foreach(root, key, value)
+		{
+			json_t *less = json_copy(root);
+
+			if (json_is_array(value) || json_is_object(value)) {
+				json_put(less, key,
+					 json_is_array(value) ? json_array() : json_object());
+				write_table(dir, file, json_incref(less));
+				use_emptied(dir);
+				emptied++;
+			}
+			json_decref(less);
+		}
+		write_table(dir, file, root);
+	}
+	assert_true(emptied > 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_what_does_not_hold_is_found),
 		cmocka_unit_test(test_an_unused_source_is_found),
 		cmocka_unit_test(test_a_new_cuda_is_a_change_of_data_only),
+		cmocka_unit_test(test_an_emptied_list_harms_nothing),
 		cmocka_unit_test(test_gpus_are_found_by_their_names),
 		cmocka_unit_test(test_unknown_gpus_are_refused),
 		cmocka_unit_test(test_ptx_versions_between_two_rows_follow_the_minor),
