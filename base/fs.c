@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "base/stream.h"
 
@@ -98,18 +99,94 @@ bool fs_exists(int dirfd, const char *path)
 	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err)
+enum { OTHERS_KEPT_S = 7 * 24 * 3600 };
+
+static uint64_t mix(uint64_t h, const char *bytes, ssize_t len)
 {
+	for (ssize_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)bytes[i]) * UINT64_C(1099511628211); /* FNV-1a */
+	return h;
+}
+
+/*
+ * Process numbers mean something only on one boot of one machine, within one PID namespace: others
+ * may share the directory, by a volume or over the network.
+ */
+static uint32_t numbering(void)
+{
+	cleanup_fd int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char text[64];
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	if (fd >= 0)
+		h = mix(h, text, read(fd, text, sizeof(text)));
+	h = mix(h, text, readlink("/proc/self/ns/pid", text, sizeof(text)));
+	return (uint32_t)(h ^ h >> 32);
+}
+
+char *fs_owner(void)
+{
+	return xasprintf("%ld-%08" PRIx32, (long)getpid(), numbering());
+}
+
+/* Whether the owner that `text` ("PID-NUMBERING-…") begins with lives no more. */
+static bool owner_is_gone(const char *text, const struct stat *st)
+{
+	cleanup_free char *own = fs_owner();
+	char *end;
+	long pid = strtol(text, &end, 10);
+	const char *dash = strchr(own, '-');
+	struct timespec now;
+
+	if (pid <= 0 || *end != '-')
+		return false;
+	if (str_starts(end, dash) && end[strlen(dash)] == '-')
+		return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return st->st_mtim.tv_sec < now.tv_sec - OTHERS_KEPT_S;
+}
+
+void fs_sweep(int dirfd, const char *prefix)
+{
+	struct fs_names names = { 0 };
+	struct error ignored = { 0 }; /* what cannot be removed now is tried again next time */
+
+	if (fs_list(dirfd, ".", &names, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < names.len; i++) {
+		struct stat st;
+
+		if (str_starts(names.items[i], prefix) &&
+		    fstatat(dirfd, names.items[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    owner_is_gone(names.items[i] + strlen(prefix), &st))
+			ignore_result(fs_remove_tree(dirfd, names.items[i], &ignored));
+	}
+	fs_names_release(&names);
+}
+
+void fs_pending_sweep(int dirfd)
+{
+	fs_sweep(dirfd, temporary_prefix);
+}
+
+static char *temporary_name(void)
+{
+	cleanup_free char *owner = fs_owner();
 	uint64_t random = 0;
 
-	for (int tries = 0; tries < 100; tries++) {
-		cleanup_free char *name = NULL;
-		int fd;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = (uint64_t)(uintptr_t)&random;
+	return xasprintf("%s%s-%016" PRIx64, temporary_prefix, owner, random);
+}
 
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			random++;
-		name = xasprintf("%s%ld-%016" PRIx64, temporary_prefix, (long)getpid(), random);
-		fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+enum { NAME_TRIES = 100 };
+
+int fs_pending_open_named(int dirfd, struct fs_pending *out, struct error *err)
+{
+	for (int tries = 0; tries < NAME_TRIES; tries++) {
+		cleanup_free char *name = temporary_name();
+		int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
 		if (fd >= 0) {
 			*out = (struct fs_pending){ dirfd, fd, steal_ptr(&name) };
 			return 0;
@@ -120,11 +197,43 @@ int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err)
 	return error_set(err, ERROR_SYSTEM, "no free name for a temporary file");
 }
 
+int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err)
+{
+	int fd = access("/proc/self/fd", X_OK) < 0 ? -1 : /* it gets its name through there */
+		 openat(dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return fs_pending_open_named(dirfd, out, err);
+	*out = (struct fs_pending){ dirfd, fd, NULL };
+	return 0;
+}
+
+/* Gives a file without a name `path`, or, where something has that, a temporary one. */
+static int name_it(struct fs_pending *p, const char *path, struct error *err)
+{
+	char self[32];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", p->fd);
+	if (linkat(AT_FDCWD, self, p->dirfd, path, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	for (int tries = 0; errno == EEXIST && tries < NAME_TRIES; tries++) {
+		cleanup_free char *name = temporary_name();
+
+		if (linkat(AT_FDCWD, self, p->dirfd, name, AT_SYMLINK_FOLLOW) == 0) {
+			p->temporary = steal_ptr(&name);
+			return 0;
+		}
+	}
+	return error_set_errno(err, errno, "create %s", path);
+}
+
 int fs_pending_commit(struct fs_pending *p, const char *path, mode_t mode, struct error *err)
 {
 	if (fchmod(p->fd, mode) < 0)
 		return error_set_errno(err, errno, "set the mode of %s", path);
-	if (renameat(p->dirfd, p->temporary, p->dirfd, path) < 0)
+	if (!p->temporary && name_it(p, path, err) < 0)
+		return -1;
+	if (p->temporary && renameat(p->dirfd, p->temporary, p->dirfd, path) < 0)
 		return error_set_errno(err, errno, "rename to %s", path);
 	free(p->temporary);
 	p->temporary = NULL;
@@ -143,25 +252,6 @@ void fs_pending_release(struct fs_pending *p)
 		unlinkat(p->dirfd, p->temporary, 0);
 	free(p->temporary);
 	p->temporary = NULL;
-}
-
-void fs_pending_sweep(int dirfd)
-{
-	struct fs_names names = { 0 };
-	struct error ignored = { 0 };
-
-	if (fs_list(dirfd, ".", &names, &ignored) < 0)
-		return;
-	for (size_t i = 0; i < names.len; i++) {
-		long pid;
-
-		if (!str_starts(names.items[i], temporary_prefix))
-			continue;
-		pid = strtol(names.items[i] + sizeof(temporary_prefix) - 1, NULL, 10);
-		if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-			ignore_result(fs_remove_tree(dirfd, names.items[i], &ignored));
-	}
-	fs_names_release(&names);
 }
 
 static int by_name(const void *a, const void *b)

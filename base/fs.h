@@ -34,16 +34,19 @@ int fs_remove_tree(int dirfd, const char *path, struct error *err) MUST_USE;
 
 /*
  * A file that is being written in a directory and appears under its name only when complete. It
- * is removed when released before fs_pending_commit, and names of dead processes are swept by
- * fs_pending_sweep.
+ * has no name at all until then where the file system can do that (O_TMPFILE), so that a killed
+ * process leaves nothing; elsewhere a temporary one, which fs_pending_sweep removes. It is gone
+ * when released before fs_pending_commit. `dirfd` must outlive it.
  */
 struct fs_pending {
 	int dirfd;        /* borrowed */
 	int fd;           /* write here */
-	char *temporary;  /* name within dirfd; NULL once committed */
+	char *temporary;  /* name within dirfd; NULL: none */
 };
 
 int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err) MUST_USE;
+/* With a temporary name in any case. */
+int fs_pending_open_named(int dirfd, struct fs_pending *out, struct error *err) MUST_USE;
 /* Give it `mode` and its name `path` within dirfd, replacing what is there. */
 int fs_pending_commit(struct fs_pending *p, const char *path, mode_t mode,
 		      struct error *err) MUST_USE;
@@ -51,6 +54,15 @@ void fs_pending_release(struct fs_pending *p);
 #define cleanup_pending cleanup(fs_pending_release)
 /* Remove the temporary files that killed processes left in dirfd; living ones are kept. */
 void fs_pending_sweep(int dirfd);
+
+/*
+ * A text for names that tells whose they are ("PID-NUMBERING"); heap. fs_sweep removes what lies in
+ * dirfd under `prefix`, that text, "-" and anything else, when its process lives no more. Whether
+ * one of another machine or PID namespace lives cannot be known: what it has not touched for a week
+ * is removed.
+ */
+char *fs_owner(void);
+void fs_sweep(int dirfd, const char *prefix);
 
 /* What a walk visits. */
 struct fs_entry {

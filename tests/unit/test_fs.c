@@ -295,16 +295,81 @@ static void test_a_sweep_takes_what_the_dead_left(void **state)
 	if (pid == 0) {
 		struct fs_pending left = { .fd = -1 };
 
-		_exit(fs_pending_open(fd, &left, &err) < 0 ? 1 : 0);
+		_exit(fs_pending_open_named(fd, &left, &err) < 0 ? 1 : 0);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_ok(fs_pending_open(fd, &ours, &err), err);
+	assert_ok(fs_pending_open_named(fd, &ours, &err), err);
 	write_file(fd, "other");
 	fs_pending_sweep(fd);
 	assert_ok(fs_list(fd, ".", &names, &err), err);
 	assert_int_equal(names.len, 2);
 	assert_string_equal(names.items[0], ours.temporary);
 	assert_string_equal(names.items[1], "other");
+	fs_names_release(&names);
+}
+
+static void test_a_sweep_spares_what_another_pid_namespace_may_be_writing(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_fd int fd = open_dir(dir);
+	const struct timespec long_ago[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+
+	(void)state;
+	write_file(fd, ".gpuimg-tmp-999999999-00000000-0123456789abcdef");
+	write_file(fd, ".gpuimg-tmp-999999999-00000000-fedcba9876543210");
+	assert_int_equal(utimensat(fd, ".gpuimg-tmp-999999999-00000000-fedcba9876543210", long_ago,
+				   0), 0);
+	fs_pending_sweep(fd);
+	assert_true(fs_exists(fd, ".gpuimg-tmp-999999999-00000000-0123456789abcdef"));
+	assert_false(fs_exists(fd, ".gpuimg-tmp-999999999-00000000-fedcba9876543210"));
+}
+
+static void assert_replaces(struct fs_pending *p, int fd)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct fs_names names = { 0 };
+	struct error err = { 0 };
+
+	write_file(fd, "f");
+	assert_int_equal(write(p->fd, "new", 3), 3);
+	assert_ok(fs_pending_commit(p, "f", 0600, &err), err);
+	assert_ok(fs_read(fd, "f", 10, &text, &err), err);
+	assert_string_equal(strbuf_text(&text), "new");
+	assert_ok(fs_list(fd, ".", &names, &err), err);
+	assert_int_equal(names.len, 1);
+	fs_names_release(&names);
+}
+
+static void test_a_pending_file_replaces_what_has_its_name(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_fd int fd = open_dir(dir);
+	cleanup_pending struct fs_pending p = { .fd = -1 }, named = { .fd = -1 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(fs_pending_open(fd, &p, &err), err);
+	assert_replaces(&p, fd);
+	assert_ok(fs_pending_open_named(fd, &named, &err), err);
+	assert_replaces(&named, fd);
+}
+
+static void test_a_pending_file_that_cannot_get_its_name_is_gone(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_fd int fd = open_dir(dir);
+	struct fs_pending p = { .fd = -1 };
+	struct fs_names names = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	make_dirs(fd, "taken");
+	assert_ok(fs_pending_open(fd, &p, &err), err);
+	assert_int_equal(fs_pending_commit(&p, "taken", 0600, &err), -1);
+	assert_contains(err.text, "taken");
+	fs_pending_release(&p);
+	assert_ok(fs_list(fd, ".", &names, &err), err);
+	assert_int_equal(names.len, 1);
 	fs_names_release(&names);
 }
 
@@ -337,6 +402,9 @@ int main(void)
 		cmocka_unit_test(test_a_pending_file_appears_when_committed),
 		cmocka_unit_test(test_a_pending_file_that_is_given_up_is_gone),
 		cmocka_unit_test(test_a_sweep_takes_what_the_dead_left),
+		cmocka_unit_test(test_a_sweep_spares_what_another_pid_namespace_may_be_writing),
+		cmocka_unit_test(test_a_pending_file_replaces_what_has_its_name),
+		cmocka_unit_test(test_a_pending_file_that_cannot_get_its_name_is_gone),
 		cmocka_unit_test(test_joined_paths_have_one_slash),
 	};
 

@@ -259,7 +259,7 @@ static void test_a_put_that_is_given_up_leaves_nothing(void **state)
 	(void)state;
 	assert_ok(store_put_open(s, &p, &err), err);
 	assert_ok(sink_write(p.sink, "half", 4, &err), err);
-	assert_int_equal(temporaries(s), 1);
+	assert_true(temporaries(s) <= 1); /* none where the file system can write without a name */
 	store_put_release(&p);
 	assert_int_equal(temporaries(s), 0);
 	store_put_release(&p);
@@ -271,23 +271,28 @@ static void test_files_of_killed_processes_are_swept_and_living_ones_kept(void *
 	cleanup_test_dir char *dir = test_dir();
 	cleanup_store struct store *s = open_store(dir), *again = NULL;
 	cleanup_store_put struct store_pending own = { 0 };
+	cleanup_pending struct fs_pending living = { .fd = -1 };
 	int status;
 	pid_t pid = fork();
 
 	(void)state;
 	if (pid == 0) {
 		struct store_pending p = { 0 };
+		struct fs_pending named;
 
-		if (store_put_open(s, &p, &err) < 0 || sink_write(p.sink, "half", 4, &err) < 0)
+		if (store_put_open(s, &p, &err) < 0 || sink_write(p.sink, "half", 4, &err) < 0 ||
+		    fs_pending_open_named(p.file.dirfd, &named, &err) < 0)
 			_exit(1);
 		kill(getpid(), SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 	assert_ok(store_put_open(s, &own, &err), err);
-	assert_int_equal(temporaries(s), 2);
+	assert_ok(fs_pending_open_named(own.file.dirfd, &living, &err), err);
+	assert_true(temporaries(s) >= 2);
 	again = open_store(dir);
-	assert_int_equal(temporaries(s), 1);
+	assert_true(temporaries(s) <= 2); /* of two or four */
+	assert_true(fs_exists(own.file.dirfd, living.temporary));
 }
 
 /* A file size limit stands in for a full disk: write fails with EFBIG instead of ENOSPC. */
