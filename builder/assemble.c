@@ -182,12 +182,20 @@ static int add_extra(struct component **extra, struct rootfs *r, struct error *e
 static int add_files(const struct assembly *a, const struct stack_stage *stage, struct rootfs *r,
 		     struct error *err)
 {
-	struct component *files;
+	cleanup_component struct component *files = NULL;
+	struct digest now;
 
 	if (!stage->file_count)
 		return 0;
 	files = dir_files(a->stack, stage, err);
-	return files ? rootfs_add(r, files, err) : -1;
+	if (!files)
+		return -1;
+	now = dir_files_digest(files);
+	if (!digest_equal(&now, &a->files[stage - a->stack->stages]))
+		return error_set(err, ERROR_INTEGRITY,
+				 "stage %s: its files changed during the build; build again",
+				 stage->name);
+	return rootfs_add(r, steal_ptr(&files), err);
 }
 
 int assemble_stage(const struct assembly *a, const struct stack_stage *stage,

@@ -18,6 +18,7 @@ struct assembly {
 	struct pool *pool;
 	const struct out *out;
 	struct arena *arena; /* of the report */
+	const struct digest *files; /* by stage: dir_files_digest when the build began */
 };
 
 /* A stage's tree, as long as its component entries are needed. Release with assembled_release. */
@@ -28,7 +29,8 @@ struct assembled {
 
 /*
  * Open all inputs of `stage` (in parallel), add `extra` (NULL-terminated, taken: what was copied
- * from earlier stages) and the stage's `files`, and run the finish actions.
+ * from earlier stages) and the stage's `files`, and run the finish actions. ERROR_INTEGRITY when
+ * those are not what a->files says, so that no key ever stands for other bytes.
  */
 int assemble_stage(const struct assembly *a, const struct stack_stage *stage,
 		   struct component **extra, struct assembled *out, struct error *err) MUST_USE;

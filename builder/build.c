@@ -9,6 +9,7 @@
 #include "builder/lock.h"
 #include "builder/plan.h"
 #include "builder/publish.h"
+#include "builder/sources/dir.h"
 #include "builder/stage.h"
 #include "oci/manifest.h"
 #include "oci/mediatype.h"
@@ -20,6 +21,7 @@ struct build {
 	struct build_result *result;
 	struct pool *pool;
 	const char *created;
+	struct digest *files; /* by stage: dir_files_digest */
 	struct publication publication;
 	bool unchanged;
 };
@@ -170,7 +172,7 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 	struct assembly assembly = {
 		.stack = stack, .lock = b->request->lock, .inputs = inputs, .platform = *platform,
 		.store = b->request->store, .pool = b->pool, .out = b->request->out,
-		.arena = &b->result->arena,
+		.arena = &b->result->arena, .files = b->files,
 	};
 	const struct stack_stage *last = &stack->stages[stack->stage_count - 1];
 	cleanup_stages struct stages stages = { 0 };
@@ -259,9 +261,9 @@ static int build_platform(struct build *b, const char *name, struct error *err)
 	struct platform platform;
 	struct digest key;
 
-	if (platform_parse(name, &result->arena, &platform, err) < 0 ||
-	    image_record_key(b->request->stack, b->request->lock, inputs, b->created, &key, err) < 0)
+	if (platform_parse(name, &result->arena, &platform, err) < 0)
 		return -1;
+	key = image_record_key(b->request->stack, b->request->lock, inputs, b->files, b->created);
 	if (!image_record_recall(store, &key, &result->arena, &record)) {
 		b->unchanged = false;
 		if (make_image(b, inputs, &platform, &record, err) < 0 ||
@@ -330,11 +332,27 @@ static void warn(struct build *b)
 				      scripts, scripts == 1 ? "" : "s", strbuf_text(&names)));
 }
 
+/* What the manifest's files are now; every key goes on this, and the trees are held to it. */
+static int digest_files(struct build *b, struct error *err)
+{
+	const struct stack *stack = b->request->stack;
+
+	b->files = arena_array(&b->result->arena, stack->stage_count, sizeof(*b->files));
+	for (size_t i = 0; i < stack->stage_count; i++) {
+		cleanup_component struct component *c = dir_files(stack, &stack->stages[i], err);
+
+		if (!c)
+			return -1;
+		b->files[i] = dir_files_digest(c);
+	}
+	return 0;
+}
+
 static int run(struct build *b, struct error *err)
 {
 	const struct stack *stack = b->request->stack;
 
-	if (check_lock(b, err) < 0)
+	if (check_lock(b, err) < 0 || digest_files(b, err) < 0)
 		return -1;
 	for (size_t i = 0; i < stack->platforms.count; i++) {
 		if (build_platform(b, stack->platforms.items[i], err) < 0)

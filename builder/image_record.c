@@ -1,7 +1,6 @@
 #include "builder/image_record.h"
 
 #include "builder/layer.h"
-#include "builder/sources/dir.h"
 #include "formats/json.h"
 #include "oci/mediatype.h"
 
@@ -31,31 +30,9 @@ void image_record_key_input(struct digest_state *state, const struct lock_input 
 	key_digest(state, &in->digest);
 }
 
-static int key_files(struct digest_state *state, const struct stack *stack, struct error *err)
-{
-	for (size_t i = 0; i < stack->stage_count; i++) {
-		cleanup_component struct component *files = dir_files(stack, &stack->stages[i], err);
-
-		if (!files)
-			return -1;
-		for (size_t k = 0; k < files->entries.len; k++) {
-			const struct component_entry *e = &files->entries.items[k];
-
-			layer_key_u64(state, e->tar.type);
-			layer_key_u64(state, e->tar.mode);
-			layer_key_text(state, e->tar.path);
-			layer_key_text(state, e->tar.link);
-			if (e->tar.type == TAR_FILE)
-				key_digest(state, &e->content.digest);
-		}
-		layer_key_u64(state, files->entries.len);
-	}
-	return 0;
-}
-
-int image_record_key(const struct stack *stack, const struct lockfile *lock,
-		     const struct lock_platform *inputs, const char *created, struct digest *out,
-		     struct error *err)
+struct digest image_record_key(const struct stack *stack, const struct lockfile *lock,
+			       const struct lock_platform *inputs, const struct digest *files,
+			       const char *created)
 {
 	cleanup_digest struct digest_state state = { 0 };
 	cleanup_free char *coder =
@@ -76,10 +53,9 @@ int image_record_key(const struct stack *stack, const struct lockfile *lock,
 	layer_key_text(&state, lock->stack.require_cuda);
 	for (size_t i = 0; i < inputs->inputs.len; i++)
 		image_record_key_input(&state, &inputs->inputs.items[i]);
-	if (key_files(&state, stack, err) < 0)
-		return -1;
-	*out = digest_finish(&state);
-	return 0;
+	for (size_t i = 0; i < stack->stage_count; i++)
+		key_digest(&state, &files[i]);
+	return digest_finish(&state);
 }
 
 static int read_text(const json_t *j, const char *where, const char *key, struct arena *arena,

@@ -21,11 +21,11 @@ void image_record_release(struct image_record *r);
 #define cleanup_image_record cleanup(image_record_release)
 /*
  * The key: digest of all that settles the image: assembly version, coder, manifest, this
- * platform's inputs, the files of the manifest as they are now, and the one time.
+ * platform's inputs, the files of the manifest (a dir_files_digest for each stage), the one time.
  */
-int image_record_key(const struct stack *stack, const struct lockfile *lock,
-		     const struct lock_platform *inputs, const char *created, struct digest *out,
-		     struct error *err) MUST_USE;
+struct digest image_record_key(const struct stack *stack, const struct lockfile *lock,
+			       const struct lock_platform *inputs, const struct digest *files,
+			       const char *created);
 /* True when the record is there and the store still holds all its layers. */
 bool image_record_recall(struct store *store, const struct digest *key, struct arena *arena,
 			 struct image_record *out);

@@ -45,11 +45,11 @@ static struct assembled *tree_of(const struct assembly *a, const struct stack_st
 	return tree;
 }
 
-static int key_of(const struct assembly *a, const struct stack_stage *stage,
-		  struct digest_state *state, struct error *err);
+static void key_of(const struct assembly *a, const struct stack_stage *stage,
+		   struct digest_state *state);
 
-static int key_copies(const struct assembly *a, const struct stack_stage *stage,
-		      struct digest_state *state, struct error *err)
+static void key_copies(const struct assembly *a, const struct stack_stage *stage,
+		       struct digest_state *state)
 {
 	for (size_t i = 0; i < stage->copy_count; i++) {
 		const struct stack_copy *copy = &stage->copies[i];
@@ -57,21 +57,16 @@ static int key_copies(const struct assembly *a, const struct stack_stage *stage,
 		layer_key_text(state, copy->path);
 		layer_key_text(state, copy->to);
 		layer_key_text(state, copy->mode ? copy->mode : "");
-		if (key_of(a, stack_stage(a->stack, copy->from), state, err) < 0)
-			return -1;
+		key_of(a, stack_stage(a->stack, copy->from), state);
 	}
-	return 0;
 }
 
 /* Everything that goes into a stage. */
-static int key_of(const struct assembly *a, const struct stack_stage *stage,
-		  struct digest_state *state, struct error *err)
+static void key_of(const struct assembly *a, const struct stack_stage *stage,
+		   struct digest_state *state)
 {
-	cleanup_component struct component *files = dir_files(a->stack, stage, err);
-	cleanup_strbuf struct strbuf listing = { 0 };
+	const struct digest *files = &a->files[index_of(a, stage)];
 
-	if (!files)
-		return -1;
 	layer_key_text(state, "gpuimg stage");
 	layer_key_u64(state, ASSEMBLY_VERSION);
 	layer_key_text(state, a->inputs->platform);
@@ -83,24 +78,21 @@ static int key_of(const struct assembly *a, const struct stack_stage *stage,
 		if (str_equal(a->inputs->inputs.items[i].stage, stage->name))
 			image_record_key_input(state, &a->inputs->inputs.items[i]);
 	}
-	dir_listing_write(files, &listing);
-	layer_key_text(state, strbuf_text(&listing));
+	digest_update(state, files->bytes, digest_size(files->algorithm));
 	for (size_t i = 0; i < stage->run.count; i++)
 		layer_key_text(state, stage->run.items[i]);
-	return key_copies(a, stage, state, err);
+	key_copies(a, stage, state);
 }
 
-static int artifact_key(const struct assembly *a, const struct stack_stage *stage, const char *path,
-			struct digest *out, struct error *err)
+static struct digest artifact_key(const struct assembly *a, const struct stack_stage *stage,
+				  const char *path)
 {
 	cleanup_digest struct digest_state state = { 0 };
 
 	digest_init(&state, DIGEST_SHA256);
-	if (key_of(a, stage, &state, err) < 0)
-		return -1;
+	key_of(a, stage, &state);
 	layer_key_text(&state, path);
-	*out = digest_finish(&state);
-	return 0;
+	return digest_finish(&state);
 }
 
 /* Points the contents at the store's objects. False when one is missing. */
@@ -122,14 +114,20 @@ static bool find_objects(struct store *store, struct component *c)
 	return true;
 }
 
-/* What an earlier build copied from the same stage, or NULL. */
+/*
+ * What an earlier build copied from the same stage, or NULL. The record names the object that
+ * holds the listing, which may be long.
+ */
 static struct component *recall(const struct assembly *a, const struct digest *key)
 {
 	cleanup_component struct component *c = component_new(COMPONENT_STAGE, "stage", "");
-	cleanup_strbuf struct strbuf text = { 0 };
+	cleanup_strbuf struct strbuf name = { 0 }, text = { 0 };
 	struct error ignored = { 0 };
+	struct digest listing;
 
-	if (store_get_record(a->store, "stages", key, &text, &ignored) < 0 ||
+	if (store_get_record(a->store, "stages", key, &name, &ignored) < 0 ||
+	    digest_parse(strbuf_slice(&name), &listing, &ignored) < 0 ||
+	    store_get_bytes(a->store, &listing, DIR_LISTING_BYTES_MAX, &text, &ignored) < 0 ||
 	    dir_listing_read(c, strbuf_slice(&text), NULL, &ignored) < 0 ||
 	    !find_objects(a->store, c))
 		return NULL;
@@ -141,10 +139,9 @@ static int keep(const struct assembly *a, const struct stack_stage *stage, const
 {
 	cleanup_component struct component *c = component_new(COMPONENT_STAGE, "stage", "");
 	cleanup_strbuf struct strbuf listing = { 0 };
-	struct digest key;
+	struct digest key = artifact_key(a, stage, copy->path), digest;
+	char text[DIGEST_TEXT_MAX];
 
-	if (artifact_key(a, stage, copy->path, &key, err) < 0)
-		return -1;
 	if (sandbox_collect(a->store, root, copy->path, c, err) < 0) {
 		struct error cause = *err;
 
@@ -153,7 +150,9 @@ static int keep(const struct assembly *a, const struct stack_stage *stage, const
 		return -1;
 	}
 	dir_listing_write(c, &listing);
-	return store_put_record(a->store, "stages", &key, strbuf_slice(&listing), err);
+	if (store_put_bytes(a->store, strbuf_slice(&listing), &digest, err) < 0)
+		return -1;
+	return store_put_record(a->store, "stages", &key, slice_str(digest_text(&digest, text)), err);
 }
 
 static int check_host(const struct assembly *a, const struct stack_stage *stage,
@@ -204,12 +203,9 @@ static struct component *copy_from_run(const struct assembly *a, const struct st
 				       const struct stack_copy *copy, struct stages *stages,
 				       struct arena *arena, struct error *err)
 {
-	struct component *c;
-	struct digest key;
+	struct digest key = artifact_key(a, stage, copy->path);
+	struct component *c = recall(a, &key);
 
-	if (artifact_key(a, stage, copy->path, &key, err) < 0)
-		return NULL;
-	c = recall(a, &key);
 	if (c)
 		return c;
 	if (run_stage(a, stage, stages, arena, err) < 0)
@@ -217,7 +213,8 @@ static struct component *copy_from_run(const struct assembly *a, const struct st
 	c = recall(a, &key);
 	if (!c)
 		error_set(err, ERROR_INTEGRITY,
-			  "stage %s: its inputs changed while it ran; build again", stage->name);
+			  "stage %s: what was just kept of %s is not in the store; build again",
+			  stage->name, copy->path);
 	return c;
 }
 

@@ -285,6 +285,31 @@ void store_put_release(struct store_pending *p)
 	*p = (struct store_pending){ .file.fd = -1 };
 }
 
+int store_put_bytes(struct store *s, struct slice bytes, struct digest *out, struct error *err)
+{
+	cleanup_store_put struct store_pending pending = { 0 };
+
+	if (store_put_open(s, &pending, err) < 0 ||
+	    sink_write(pending.sink, bytes.data, bytes.len, err) < 0)
+		return -1;
+	return store_put_commit(&pending, NULL, 0, out, NULL, err);
+}
+
+int store_get_bytes(struct store *s, const struct digest *digest, uint64_t limit,
+		    struct strbuf *out, struct error *err)
+{
+	cleanup_fd int fd = open_object(s, digest, err);
+	cleanup_stream struct stream *bytes = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return error_set_errno(err, errno, "look at an object in store %s", s->path);
+	bytes = store_read(s, digest, (uint64_t)st.st_size, err);
+	return bytes ? stream_read_all(bytes, limit, out, err) : -1;
+}
+
 /* "keys/<kind>/<hex>"; heap. */
 static char *record_name(const char *kind, const struct digest *key, const char *prefix)
 {

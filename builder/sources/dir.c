@@ -4,8 +4,6 @@
 
 #include "base/vec.h"
 
-enum { LISTING_BYTES_MAX = 256 * 1024 * 1024 };
-
 /* What is being appended, and how. */
 struct appending {
 	struct component *c;
@@ -195,6 +193,14 @@ void dir_listing_write(const struct component *c, struct strbuf *out)
 	}
 }
 
+struct digest dir_files_digest(const struct component *c)
+{
+	cleanup_strbuf struct strbuf listing = { 0 };
+
+	dir_listing_write(c, &listing);
+	return digest_of(strbuf_slice(&listing));
+}
+
 static bool read_mode(struct slice text, uint32_t *out)
 {
 	uint32_t mode = 0;
@@ -297,18 +303,6 @@ static int image_folder(const struct stack_source *source, const char *name, str
 	return dir_image_path(text, arena, out, err);
 }
 
-static int store_listing(struct store *store, struct slice text, struct digest *out,
-			 struct error *err)
-{
-	cleanup_store_put struct store_pending pending = { 0 };
-	uint64_t size;
-
-	if (store_put_open(store, &pending, err) < 0 ||
-	    sink_write(pending.sink, text.data, text.len, err) < 0)
-		return -1;
-	return store_put_commit(&pending, NULL, 0, out, &size, err);
-}
-
 static int lock_folder(const struct source_context *context, const struct source_request *request,
 		       const char *name, struct stack_place place, struct error *err)
 {
@@ -327,7 +321,7 @@ static int lock_folder(const struct source_context *context, const struct source
 	if (dir_append(c, from, "", NULL, err) < 0)
 		return error_wrap(err, "source %s", request->source->id);
 	dir_listing_write(c, &listing);
-	if (store_listing(context->store, strbuf_slice(&listing), &input.digest, err) < 0)
+	if (store_put_bytes(context->store, strbuf_slice(&listing), &input.digest, err) < 0)
 		return -1;
 	input.stage = arena_strdup(arena, request->stage->name);
 	input.source = arena_strdup(arena, request->source->id);
@@ -362,17 +356,9 @@ static int recall_listing(struct store *store, const struct lock_input *input, c
 	cleanup_component struct component *c = component_new(COMPONENT_TREE, input->name, "");
 	struct error ignored = { 0 };
 	struct digest digest;
-	int fd, rc;
-	char *name = NULL;
 
-	if (store_locate(store, &input->digest, &fd, &name, &ignored) == 0) {
-		rc = fs_read(fd, name, LISTING_BYTES_MAX, out, &ignored);
-		free(name);
-		digest = digest_of(strbuf_slice(out));
-		if (rc == 0 && digest_equal(&digest, &input->digest))
-			return 0;
-		strbuf_truncate(out, 0);
-	}
+	if (store_get_bytes(store, &input->digest, DIR_LISTING_BYTES_MAX, out, &ignored) == 0)
+		return 0;
 	if (dir_append(c, from, "", NULL, err) < 0)
 		return -1;
 	dir_listing_write(c, out);

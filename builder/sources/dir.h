@@ -30,6 +30,8 @@ struct component *dir_files(const struct stack *stack, const struct stack_stage 
 int dir_append(struct component *c, const char *from, const char *to, const char *mode,
 	       struct error *err) MUST_USE;
 
+enum { DIR_LISTING_BYTES_MAX = 256 * 1024 * 1024 };
+
 /*
  * The canonical listing of a component's entries, and back: paths, modes, link targets, sizes and
  * digests. Contents are then the files below `from` (NULL: the caller sets their paths).
@@ -38,6 +40,8 @@ int dir_append(struct component *c, const char *from, const char *to, const char
 void dir_listing_write(const struct component *c, struct strbuf *out);
 int dir_listing_read(struct component *c, struct slice text, const char *from,
 		     struct error *err) MUST_USE;
+/* The digest of that listing: what settles the manifest's `files`. */
+struct digest dir_files_digest(const struct component *c);
 /* A place in the image without leading "/"; ERROR_USAGE when ".." leads out of it. */
 int dir_image_path(const char *text, struct arena *arena, const char **out,
 		   struct error *err) MUST_USE;

@@ -1,5 +1,6 @@
 #include "tests/support/test.h"
 
+#include "builder/assemble.h"
 #include "builder/build.h"
 #include "builder/lock.h"
 #include "formats/tar_read.h"
@@ -386,6 +387,29 @@ static void test_a_file_named_onto_a_folder_is_refused(void **state)
 	assert_contains(err.text, "opt/app");
 }
 
+static void test_a_tree_whose_files_are_not_those_of_its_key_is_refused(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_assembled struct assembled tree = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	struct digest other = digest_of(slice_str("what the files were when the build began"));
+	struct assembly a = { .stack = &s.stack, .lock = &s.lock, .store = NULL, .arena = &arena,
+			      .files = &other };
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, plain);
+	lock(&s);
+	a.inputs = &s.lock.platforms.items[0];
+	a.platform = (struct platform){ .os = "linux", .architecture = "amd64" };
+	a.store = s.store;
+	a.pool = pool_new(1);
+	assert_int_equal(assemble_stage(&a, &s.stack.stages[0], NULL, &tree, &err), -1);
+	pool_free(a.pool);
+	assert_int_equal(err.code, ERROR_INTEGRITY);
+	assert_contains(err.text, "changed during the build");
+}
+
 /* One more than the type of the image's entry at `path`; 0 when there is none. */
 static int type_in_image(struct site *s, const char *path)
 {
@@ -448,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_an_archive_is_written_whole),
 		cmocka_unit_test(test_an_archive_that_cannot_take_its_name_leaves_nothing),
 		cmocka_unit_test(test_a_file_named_onto_a_folder_is_refused),
+		cmocka_unit_test(test_a_tree_whose_files_are_not_those_of_its_key_is_refused),
 		cmocka_unit_test(test_a_folder_source_may_be_a_symlink_and_so_may_what_ends_in_a_slash),
 	};
 

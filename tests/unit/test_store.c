@@ -249,6 +249,30 @@ static void test_two_may_put_the_same_object_at_once(void **state)
 	assert_string_equal(strbuf_text(&out), "same");
 }
 
+static void test_a_whole_object_comes_back_and_a_damaged_one_does_not(void **state)
+{
+	struct error err = { 0 };
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_store struct store *s = open_store(dir);
+	cleanup_strbuf struct strbuf out = { 0 }, none = { 0 };
+	cleanup_free char *name = NULL;
+	struct digest d;
+	int dirfd;
+
+	(void)state;
+	assert_ok(store_put_bytes(s, slice_str("whole"), &d, &err), err);
+	assert_ok(store_get_bytes(s, &d, 5, &out, &err), err);
+	assert_string_equal(strbuf_text(&out), "whole");
+	assert_int_equal(store_get_bytes(s, &d, 4, &none, &err), -1);
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_ok(store_locate(s, &d, &dirfd, &name, &err), err);
+	assert_ok(fs_write(dirfd, name, slice_str("whale"), 0444, &err), err);
+	assert_int_equal(store_get_bytes(s, &d, 5, &none, &err), -1);
+	assert_int_equal(err.code, ERROR_INTEGRITY);
+	assert_int_equal(store_get_bytes(s, &d, 5, &none, &err), -1);
+	assert_int_equal(err.code, ERROR_NOT_FOUND);
+}
+
 static void test_a_put_that_is_given_up_leaves_nothing(void **state)
 {
 	struct error err = { 0 };
@@ -452,6 +476,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_that_are_not_the_wanted_ones_leave_nothing),
 		cmocka_unit_test(test_a_known_digest_may_have_any_size),
 		cmocka_unit_test(test_two_may_put_the_same_object_at_once),
+		cmocka_unit_test(test_a_whole_object_comes_back_and_a_damaged_one_does_not),
 		cmocka_unit_test(test_a_put_that_is_given_up_leaves_nothing),
 		cmocka_unit_test(test_files_of_killed_processes_are_swept_and_living_ones_kept),
 		cmocka_unit_test(test_no_room_is_a_system_error_and_leaves_nothing),
