@@ -6,7 +6,7 @@
 #include "base/pool.h"
 #include "base/vec.h"
 
-enum { WORKERS = 4, TRIES = 4 };
+enum { WORKERS = 4, TRIES = 4, RESTARTS = 3 };
 
 struct fetch {
 	const struct fetch_request *request;
@@ -79,6 +79,22 @@ static void report(struct fetch *f, const struct lock_input *in, bool present)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* Into `pending`; what broke off half-way begins anew. */
+static int download(struct fetch *f, struct http_client *client, const struct lock_input *in,
+		    struct store_pending *pending, struct error *err)
+{
+	for (unsigned restart = 0;; restart++) {
+		if (store_put_open(f->request->store, pending, err) < 0)
+			return -1;
+		if (http_download(client, in->url, NULL, TRIES, pending->sink, err) == 0)
+			return 0;
+		if (err->code != ERROR_NETWORK || !pending->bytes || restart == RESTARTS)
+			return -1;
+		store_put_release(pending);
+		http_sleep_ms(UINT64_C(500) << restart);
+	}
+}
+
 static int bring(struct fetch *f, struct http_client *client, const struct lock_input *in,
 		 struct error *err)
 {
@@ -87,8 +103,7 @@ static int bring(struct fetch *f, struct http_client *client, const struct lock_
 	struct digest digest;
 	uint64_t size;
 
-	if (store_put_open(f->request->store, &pending, err) < 0 ||
-	    http_download(client, in->url, NULL, TRIES, pending.sink, err) < 0)
+	if (download(f, client, in, &pending, err) < 0)
 		return error_wrap(err, "%s %s", in->name, in->version);
 	if (store_put_commit(&pending, &in->digest, in->size, &digest, &size, err) < 0)
 		return error_wrap(err, "%s %s: what %s sent is not what was locked", in->name,

@@ -21,7 +21,7 @@ void layer_key_text(struct digest_state *state, const char *text)
 
 static void key_entry(struct digest_state *state, const struct layer_entry *e)
 {
-	const struct tar_entry *t = &e->tar;
+	const struct tar_entry *t = e->tar;
 
 	layer_key_u64(state, t->type);
 	layer_key_text(state, t->path);
@@ -38,7 +38,7 @@ static void key_entry(struct digest_state *state, const struct layer_entry *e)
 		digest_update(state, t->xattrs[i].value, t->xattrs[i].len);
 	}
 	if (t->type == TAR_FILE)
-		digest_update(state, e->identity.bytes, digest_size(e->identity.algorithm));
+		digest_update(state, e->identity->bytes, digest_size(e->identity->algorithm));
 }
 
 struct digest layer_key(const struct layer_entries *entries, const struct layer_options *options)
@@ -103,13 +103,13 @@ static int write_entries(struct sink *tar, const struct layer_entries *entries, 
 		const struct layer_entry *e = &entries->items[i];
 		cleanup_stream struct stream *content = NULL;
 
-		if (e->tar.type == TAR_FILE && e->tar.size) {
-			content = content_open(e->content, e->tar.size, err);
+		if (e->tar->type == TAR_FILE && e->tar->size) {
+			content = content_open(e->content, e->tar->size, err);
 			if (!content)
-				return error_wrap(err, "/%s", e->tar.path);
+				return error_wrap(err, "/%s", e->tar->path);
 		}
-		if (tar_write_entry(tar, &e->tar, content, err) < 0)
-			return error_wrap(err, "/%s", e->tar.path);
+		if (tar_write_entry(tar, e->tar, content, err) < 0)
+			return error_wrap(err, "/%s", e->tar->path);
 	}
 	return tar_write_end(tar, err);
 }

@@ -20,10 +20,11 @@
 /* The version of all rules that make bytes. Whoever changes one of them raises it. */
 enum { ASSEMBLY_VERSION = 1 };
 
+/* All borrowed: there may be half a million of them. */
 struct layer_entry {
-	struct tar_entry tar;          /* borrowed strings */
-	const struct content *content; /* of a TAR_FILE with bytes; borrowed */
-	struct digest identity;        /* of a TAR_FILE: what settles its bytes */
+	const struct tar_entry *tar;
+	const struct content *content; /* of a TAR_FILE with bytes */
+	const struct digest *identity; /* of a TAR_FILE: what settles its bytes */
 };
 
 struct layer_entries {

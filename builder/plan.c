@@ -162,29 +162,44 @@ struct maker {
 };
 
 /* What settles the bytes of a file: its digest when known, else whence it comes. */
-static struct digest identity(const struct component *c, const struct component_entry *e)
+static const struct digest *identity(struct maker *m, const struct component *c,
+				     const struct component_entry *e)
 {
 	cleanup_digest struct digest_state state = { 0 };
+	struct digest *made;
 
 	if (e->content.has_digest)
-		return e->content.digest;
-	if (e->content.kind == CONTENT_MEMORY)
-		return digest_of(e->content.memory);
+		return &e->content.digest;
+	made = arena_alloc(&m->plan->arena, sizeof(*made));
+	if (e->content.kind == CONTENT_MEMORY) {
+		*made = digest_of(e->content.memory);
+		return made;
+	}
 	digest_init(&state, DIGEST_SHA256);
 	digest_update(&state, c->key.bytes, digest_size(c->key.algorithm));
 	layer_key_text(&state, e->tar.path);
-	return digest_finish(&state);
+	*made = digest_finish(&state);
+	return made;
 }
 
-static void push_file(struct layer_entries *out, const struct tar_entry *tar,
+/* A copy of `tar` that lives as long as the plan. */
+static struct tar_entry *copy_tar(struct maker *m, const struct tar_entry *tar)
+{
+	struct tar_entry *copy = arena_alloc(&m->plan->arena, sizeof(*copy));
+
+	*copy = *tar;
+	return copy;
+}
+
+static void push_file(struct maker *m, struct layer_entries *out, const struct tar_entry *tar,
 		      const struct component *c, const struct component_entry *e)
 {
 	struct layer_entry *l = vec_add(out);
 
-	l->tar = *tar;
+	l->tar = tar;
 	l->content = &e->content;
 	if (tar->type == TAR_FILE)
-		l->identity = identity(c, e);
+		l->identity = identity(m, c, e);
 }
 
 /* The entry of a component that a hard link of it names, links of links followed. */
@@ -212,36 +227,37 @@ static int compare_nodes(const void *a, const void *b)
 }
 
 /* The links to `file`, right after it. `nodes` is sorted. */
-static void push_links(struct layer_entries *out, struct rootfs *r,
+static void push_links(struct maker *m, struct layer_entries *out,
 		       const struct rootfs_nodes *links, const struct rootfs_node *file)
 {
 	for (size_t i = 0; i < links->len; i++) {
 		struct rootfs_node *n = links->items[i];
 
-		if (rootfs_file(r, n) == file) {
-			struct layer_entry *l = vec_add(out);
+		if (rootfs_file(m->rootfs, n) == file) {
+			struct tar_entry *tar = copy_tar(m, &n->tar);
 
-			l->tar = n->tar;
-			l->tar.link = file->tar.path;
-			l->tar.size = 0;
+			tar->link = file->tar.path;
+			tar->size = 0;
+			((struct layer_entry *)vec_add(out))->tar = tar;
 		}
 	}
 }
 
 /* A hard link whose file is not in this component's keeping becomes a file of its own. */
-static int push_copy(struct layer_entries *out, const struct component *c,
+static int push_copy(struct maker *m, struct layer_entries *out, const struct component *c,
 		     const struct rootfs_node *n, struct error *err)
 {
 	const struct component_entry *e = linked(c, rootfs_entry(n));
-	struct tar_entry tar = n->tar;
+	struct tar_entry *tar;
 
 	if (!e)
 		return error_set(err, ERROR_FORMAT, "%s: /%s is a hard link to \"%s\", which is not in it",
 				 c->name, n->tar.path, n->tar.link);
-	tar.type = TAR_FILE;
-	tar.link = "";
-	tar.size = e->tar.size;
-	push_file(out, &tar, c, e);
+	tar = copy_tar(m, &n->tar);
+	tar->type = TAR_FILE;
+	tar->link = "";
+	tar->size = e->tar.size;
+	push_file(m, out, tar, c, e);
 	return 0;
 }
 
@@ -271,12 +287,12 @@ static int push_part(struct maker *m, const struct rootfs_part *part, struct lay
 		const struct rootfs_node *n = nodes.items[i];
 
 		if (n->tar.type == TAR_HARDLINK) {
-			rc = push_copy(out, c, n, err);
+			rc = push_copy(m, out, c, n, err);
 			continue;
 		}
-		push_file(out, &n->tar, c, rootfs_entry(n));
+		push_file(m, out, &n->tar, c, rootfs_entry(n));
 		if (links.len && n->tar.type == TAR_FILE)
-			push_links(out, m->rootfs, &links, n);
+			push_links(m, out, &links, n);
 	}
 	vec_release(&nodes);
 	vec_release(&links);
@@ -327,25 +343,23 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct layer_entry *x = a, *y = b;
 
-	return rootfs_compare(x->tar.path, y->tar.path);
+	return rootfs_compare(x->tar->path, y->tar->path);
 }
 
-/* Puts the directories before what is in `entries` already. */
-static void prepend_dirs(struct maker *m, struct map *dirs, struct layer_entries *entries)
+/* The directories, then the entries [from, to) of `all`. */
+static void fill(struct maker *m, struct map *dirs, const struct layer_entries *all, size_t from,
+		 size_t to, struct layer_entries *out)
 {
-	struct layer_entries all = { 0 };
-
+	vec_reserve(out, dirs->len + (to - from));
 	for (size_t i = 0; i < dirs->len; i++) {
-		struct layer_entry *l = vec_add(&all);
+		struct layer_entry *l = vec_add(out);
 
-		l->tar = *(const struct tar_entry *)dirs->entries[i].value;
-		map_put(&m->set_dirs, l->tar.path, dirs->entries[i].value);
+		l->tar = dirs->entries[i].value;
+		map_put(&m->set_dirs, l->tar->path, dirs->entries[i].value);
 	}
-	vec_sort(&all, compare_entries);
-	for (size_t i = 0; i < entries->len; i++)
-		vec_push(&all, entries->items[i]);
-	vec_release(entries);
-	*entries = all;
+	vec_sort(out, compare_entries);
+	for (size_t i = from; i < to; i++)
+		vec_push(out, all->items[i]);
 }
 
 static bool same_dir(const struct tar_entry *a, const struct tar_entry *b)
@@ -406,9 +420,8 @@ static void cut_layer(struct maker *m, const struct group *g, const struct layer
 			    arena_strdup(&m->plan->arena, g->title);
 	l->components = component_names(m, g);
 	for (size_t i = from; i < to; i++) {
-		vec_push(&l->entries, all->items[i]);
-		l->bytes += all->items[i].tar.size;
-		need_parents(m, g, &dirs, all->items[i].tar.path);
+		l->bytes += all->items[i].tar->size;
+		need_parents(m, g, &dirs, all->items[i].tar->path);
 	}
 	for (size_t p = 0; p < g->parts.len && number == 0; p++) {
 		const struct rootfs_part *part = &m->rootfs->parts.items[g->parts.items[p]];
@@ -424,7 +437,7 @@ static void cut_layer(struct maker *m, const struct group *g, const struct layer
 	}
 	if (last)
 		set_dirs_right(m, &dirs);
-	prepend_dirs(m, &dirs, &l->entries);
+	fill(m, &dirs, all, from, to, &l->entries);
 }
 
 static int make_layers(struct maker *m, const struct group *g, uint64_t max, bool last_group,
@@ -438,7 +451,7 @@ static int make_layers(struct maker *m, const struct group *g, uint64_t max, boo
 	for (size_t i = 0; i < g->parts.len && rc == 0; i++)
 		rc = push_part(m, &m->rootfs->parts.items[g->parts.items[i]], &all, err);
 	for (size_t i = 0; i < all.len && rc == 0; i++) {
-		const struct tar_entry *t = &all.items[i].tar;
+		const struct tar_entry *t = all.items[i].tar;
 
 		/* a link stays in the layer of its file */
 		if (bytes && bytes + t->size > max && t->type != TAR_HARDLINK) {
@@ -455,19 +468,17 @@ static int make_layers(struct maker *m, const struct group *g, uint64_t max, boo
 }
 
 /* No path twice in a layer; none but directories in two. What is violated is our own mistake. */
-static void assert_disjoint(const struct plan *plan)
+static void assert_disjoint(struct rootfs *r, const struct plan *plan)
 {
-	cleanup_map struct map seen = { 0 };
-
 	for (size_t i = 0; i < plan->layers.len; i++) {
 		const struct layer_entries *e = &plan->layers.items[i].entries;
 
 		for (size_t k = 0; k < e->len; k++) {
-			const struct plan_layer *mark = &plan->layers.items[i], *was;
+			struct rootfs_node *n = rootfs_lookup(r, e->items[k].tar->path);
 
-			was = map_put(&seen, e->items[k].tar.path, (void *)(uintptr_t)mark);
-			assert(was != mark);
-			assert(!was || e->items[k].tar.type == TAR_DIR);
+			assert(n && n->layer != i + 1);
+			assert(!n->layer || e->items[k].tar->type == TAR_DIR);
+			n->layer = (uint32_t)i + 1;
 		}
 	}
 }
@@ -495,6 +506,6 @@ int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan 
 	map_release(&m.set_dirs);
 	if (rc < 0)
 		return -1;
-	assert_disjoint(out);
+	assert_disjoint(r, out);
 	return 0;
 }

@@ -47,10 +47,10 @@ static int put_blob(struct publication *p, struct layout *layout, const struct p
 
 /*
  * All blobs, then the tag. What was put is taken back when that fails, so that a full disk is not
- * left fuller.
+ * left fuller; unless another process fills the layout too and may count on it.
  */
 static int fill_layout(struct publication *p, struct layout *layout, const char *tag,
-		       struct error *err)
+		       bool *out_taken_back, struct error *err)
 {
 	cleanup_free bool *added = xcalloc(p->blobs.len + 1, sizeof(*added));
 	int rc = 0;
@@ -61,7 +61,8 @@ static int fill_layout(struct publication *p, struct layout *layout, const char 
 	}
 	if (rc == 0)
 		rc = layout_tag(layout, tag, &p->index, err);
-	for (size_t i = 0; rc < 0 && i < p->blobs.len; i++) {
+	*out_taken_back = rc < 0 && layout_unshared(layout);
+	for (size_t i = 0; *out_taken_back && i < p->blobs.len; i++) {
 		if (added[i])
 			layout_discard(layout, &p->blobs.items[i].digest);
 	}
@@ -70,14 +71,15 @@ static int fill_layout(struct publication *p, struct layout *layout, const char 
 
 static int write_layout(struct publication *p, const char *dir, const char *tag, struct error *err)
 {
-	bool fresh = !fs_exists(AT_FDCWD, dir);
-	struct layout *layout = layout_create(dir, err);
-	int rc = layout ? fill_layout(p, layout, tag, err) : -1;
+	bool fresh = !fs_exists(AT_FDCWD, dir), taken_back = false;
+	cleanup_layout struct layout *layout = layout_create(dir, err);
+	int rc = layout ? fill_layout(p, layout, tag, &taken_back, err) : -1;
 	struct error ignored = { 0 };
 
-	layout_close(layout);
-	if (rc < 0 && fresh)
+	if (rc < 0 && fresh && taken_back)
 		ignore_result(fs_remove_tree(AT_FDCWD, dir, &ignored));
+	else if (rc < 0 && fresh) /* only when nobody put anything there */
+		unlinkat(AT_FDCWD, dir, AT_REMOVEDIR);
 	return rc;
 }
 

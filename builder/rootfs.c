@@ -134,7 +134,7 @@ const char *rootfs_place(struct rootfs *r, const char *path, struct error *err)
 	cleanup_free char *dir = NULL;
 
 	if (!slash)
-		return arena_strdup(&r->arena, path);
+		return path;
 	dir = xstrndup(path, (size_t)(slash - path));
 	if (!r->last_dir || !str_equal(r->last_dir, dir)) {
 		if (!walk(r, dir, true, &at)) {
@@ -148,6 +148,8 @@ const char *rootfs_place(struct rootfs *r, const char *path, struct error *err)
 		r->last_dir = steal_ptr(&dir);
 		r->last_placed = xstrdup(strbuf_text(&at));
 	}
+	if (str_equal(r->last_placed, r->last_dir))
+		return path;
 	if (!*r->last_placed)
 		return arena_strdup(&r->arena, slash + 1);
 	return arena_printf(&r->arena, "%s/%s", r->last_placed, slash + 1);
@@ -164,17 +166,21 @@ static struct rootfs_node *put(struct rootfs *r, const char *path)
 /* Directories that an entry needs and nobody has brought yet. */
 static int imply_parents(struct rootfs *r, const char *path, struct error *err)
 {
-	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		const char *dir = arena_slice(&r->arena, slice_of(path, (size_t)(slash - path)));
-		struct rootfs_node *n = rootfs_lookup(r, dir);
+	cleanup_free char *dir = xstrdup(path);
 
+	for (char *slash = strchr(dir, '/'); slash; slash = strchr(slash + 1, '/')) {
+		struct rootfs_node *n;
+
+		*slash = '\0';
+		n = rootfs_lookup(r, dir);
 		if (n && n->tar.type != TAR_DIR && n->tar.type != TAR_SYMLINK)
 			return error_set(err, ERROR_USAGE, "%s: /%s is a file of %s, not a folder",
 					 path, dir, n->owner->name);
 		if (!n) {
 			n = put(r, dir);
-			rootfs_default_dir(dir, &n->tar);
+			rootfs_default_dir(arena_strdup(&r->arena, dir), &n->tar);
 		}
+		*slash = '/';
 	}
 	return 0;
 }

@@ -22,6 +22,7 @@ struct rootfs_node {
 	struct tar_entry tar;     /* as it will be in the image */
 	struct component *owner;  /* NULL: a directory that is only implied */
 	size_t index;             /* of the entry in owner->entries */
+	uint32_t layer;           /* the last it was planned for, from 1; 0: none yet */
 };
 
 /* A component and where its entries came to lie. */
@@ -59,7 +60,10 @@ int rootfs_add_new(struct rootfs *r, struct component *c, struct error *err) MUS
 struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path);
 /* Follow all links, the last included. NULL when nothing is there. `path` may start with "/". */
 struct rootfs_node *rootfs_resolve(struct rootfs *r, const char *path);
-/* Where an entry of that name lands: links of its directories followed, not of itself. */
+/*
+ * Where an entry of that name lands: links of its directories followed, not of itself. `path`
+ * itself when that is the place, else a text of the tree's.
+ */
 const char *rootfs_place(struct rootfs *r, const char *path, struct error *err) MUST_USE;
 /* The component entry behind a node with an owner. */
 static inline const struct component_entry *rootfs_entry(const struct rootfs_node *n)

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "base/nearest.h"
 #include "cli/command.h"
@@ -72,6 +73,17 @@ static int run_command(const struct command *command, int argc, const char *cons
 	return status;
 }
 
+/* Each open package holds a descriptor; the usual soft limit of 1024 is for select(), unused here. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct out out = { .out = stdout, .err = stderr };
@@ -81,6 +93,7 @@ int main(int argc, char **argv)
 	int status;
 
 	signal(SIGPIPE, SIG_IGN);
+	allow_many_files();
 	if (str_equal(name, "--help") || str_equal(name, "-h") || str_equal(name, "help")) {
 		command = argc > 2 ? command_find(argv[2]) : NULL;
 		if (command)

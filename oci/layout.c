@@ -14,6 +14,7 @@ struct layout {
 	char *dir;
 	int fd;
 	int blobs[2]; /* blobs/sha256, blobs/sha512; -1: not there (yet) */
+	struct stat index; /* index.json as layout_create found it */
 };
 
 static const char *const blob_dirs[] = { "blobs/sha256", "blobs/sha512" };
@@ -180,7 +181,26 @@ struct layout *layout_create(const char *dir, struct error *err)
 		if (l->blobs[i] >= 0)
 			fs_pending_sweep(l->blobs[i]);
 	}
+	/* who fills a layout shares this lock; where there are none, layout_unshared is false */
+	while (flock(l->blobs[DIGEST_SHA256], LOCK_SH) < 0 && errno == EINTR)
+		continue;
+	if (fstatat(l->fd, "index.json", &l->index, 0) < 0) {
+		error_set_errno(err, errno, "look at %s/index.json", dir);
+		return NULL;
+	}
 	return steal_ptr(&l);
+}
+
+/* index.json is replaced, never written to, so that every tag makes another file of it. */
+bool layout_unshared(struct layout *l)
+{
+	struct stat now;
+
+	return l->blobs[DIGEST_SHA256] >= 0 && l->index.st_ino &&
+	       flock(l->blobs[DIGEST_SHA256], LOCK_EX | LOCK_NB) == 0 &&
+	       fstatat(l->fd, "index.json", &now, 0) == 0 && now.st_ino == l->index.st_ino &&
+	       now.st_ctim.tv_sec == l->index.st_ctim.tv_sec &&
+	       now.st_ctim.tv_nsec == l->index.st_ctim.tv_nsec;
 }
 
 bool layout_has(const struct layout *l, const struct digest *digest, uint64_t size)

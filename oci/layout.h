@@ -41,7 +41,16 @@ int layout_put_bytes(struct layout *l, struct slice bytes, struct descriptor *ou
  */
 int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,
 		uint64_t size, struct error *err) MUST_USE;
-/* Take back a blob that was put moments ago, when what it was put for came to nothing. */
+/*
+ * True when nobody else filled the layout since layout_create, or does so now: then what was put
+ * may be taken back. Another process may count on it otherwise. From then on others wait for
+ * layout_close.
+ */
+bool layout_unshared(struct layout *l);
+/*
+ * Take back a blob that was put moments ago, when what it was put for came to nothing; only after
+ * layout_unshared.
+ */
 void layout_discard(struct layout *l, const struct digest *digest);
 /* The bytes of a blob, unverified. ERROR_NOT_FOUND. */
 struct stream *layout_blob(struct layout *l, const struct digest *digest,

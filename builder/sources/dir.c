@@ -372,8 +372,7 @@ static int recall_listing(struct store *store, const struct lock_input *input, c
 struct component *dir_component(struct store *store, const struct stack *stack,
 				const struct lock_input *input, struct error *err)
 {
-	cleanup_component struct component *raw = component_new(COMPONENT_TREE, input->name, ""),
-					   *c = component_new(COMPONENT_TREE, input->name, "");
+	cleanup_component struct component *c = component_new(COMPONENT_TREE, input->name, "");
 	const struct stack_source *source = stack_source(stack, input->source);
 	cleanup_strbuf struct strbuf listing = { 0 };
 	cleanup_free char *from = NULL;
@@ -388,21 +387,16 @@ struct component *dir_component(struct store *store, const struct stack *stack,
 	from = locked_folder(stack, source, input->name);
 	if (image_folder(source, input->name, &c->arena, &to, err) < 0 ||
 	    recall_listing(store, input, from, &listing, err) < 0 ||
-	    dir_listing_read(raw, strbuf_slice(&listing), from, err) < 0) {
+	    dir_listing_read(c, strbuf_slice(&listing), from, err) < 0) {
 		error_wrap(err, "source %s", input->source);
 		return NULL;
 	}
 	c->stage = arena_strdup(&c->arena, input->stage);
 	c->key = input->digest;
-	for (size_t i = 0; i < raw->entries.len; i++) {
-		struct tar_entry tar = raw->entries.items[i].tar;
-		struct component_entry *e;
+	for (size_t i = 0; i < c->entries.len && *to; i++) {
+		struct tar_entry *tar = &c->entries.items[i].tar;
 
-		tar.path = *to ? arena_printf(&c->arena, "%s/%s", to, tar.path) : tar.path;
-		e = component_add(c, &tar);
-		e->content = raw->entries.items[i].content;
-		if (e->content.path)
-			e->content.path = arena_strdup(&c->arena, e->content.path);
+		tar->path = arena_printf(&c->arena, "%s/%s", to, tar->path);
 	}
 	return steal_ptr(&c);
 }

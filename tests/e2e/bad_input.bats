@@ -101,6 +101,13 @@ nothing_half_written() { # no temporary file, no image
 	refuses 3 'gpuimg fetch' -- build --offline --store "$WORK/empty" stack.yaml
 }
 
+@test "more packages than the soft limit of open files allows" {
+	gpuimg lock stack.yaml
+	gpuimg fetch --store "$WORK/s" stack.yaml
+	ulimit -Sn 14
+	run -0 gpuimg build --offline --no-lint --store "$WORK/s" stack.yaml
+}
+
 @test "a damaged store object is named, and fetched again" {
 	gpuimg lock stack.yaml
 	gpuimg fetch --store "$WORK/s" stack.yaml

@@ -1,6 +1,7 @@
 #include "tests/support/test.h"
 
 #include "builder/fetch.h"
+#include "tests/support/http_server.h"
 
 struct site {
 	char *dir;
@@ -128,6 +129,29 @@ static void test_each_input_is_reported(void **state)
 	assert_int_equal(seen, 2);
 }
 
+static void test_a_download_that_breaks_off_half_way_begins_anew(void **state)
+{
+	static const struct http_server_step script[] = {
+		{ .answer = "200 OK\r\nContent-Length: 5\r\n\r\nwh", .no_length = true },
+		{ .answer = "200 OK\r\nContent-Length: 5\r\n\r\nwhole", .no_length = true },
+	};
+	cleanup_http_server struct http_server *server = http_server_start(script, 2);
+	cleanup(site_release) struct site s = { 0 };
+	struct lock_input *in;
+	struct fetch_result result;
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s);
+	offer(&s, "one", NULL, "whole");
+	in = &lockfile_platform(&s.lock, "linux/amd64")->inputs.items[0];
+	in->url = arena_printf(&s.lock.arena, "%s/one", http_server_url(server));
+	assert_ok(fetch(&s, &result, &err), err);
+	assert_int_equal(http_server_count(server), 2);
+	assert_int_equal(result.fetched_bytes, 5);
+	assert_null(fetch_missing(&s.lock, s.store));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +159,7 @@ int main(void)
 		cmocka_unit_test(test_other_bytes_than_locked_name_package_and_address),
 		cmocka_unit_test(test_what_is_gone_is_named),
 		cmocka_unit_test(test_each_input_is_reported),
+		cmocka_unit_test(test_a_download_that_breaks_off_half_way_begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

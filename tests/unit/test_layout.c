@@ -332,6 +332,27 @@ static void test_a_damaged_index_is_told_and_not_overwritten(void **state)
 	assert_string_equal(after, "{\"schemaVersion\":2,");
 }
 
+static void test_what_was_put_may_be_taken_back_only_while_nobody_else_counts_on_it(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	struct layout *first = create(dir), *second = create(dir), *third;
+	struct descriptor d = put(first, "{}");
+	struct error err = { 0 };
+
+	(void)state;
+	assert_false(layout_unshared(first)); /* the second may have seen the blob */
+	layout_close(second);
+	assert_true(layout_unshared(first));
+	layout_close(first);
+
+	first = create(dir);
+	third = create(dir);
+	assert_ok(layout_tag(third, "t", &d, &err), err);
+	layout_close(third);
+	assert_false(layout_unshared(first)); /* it has a tag on it */
+	layout_close(first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_many_processes_tag_one_layout_and_lose_nothing),
 		cmocka_unit_test(test_what_a_killed_run_left_is_no_foreign_directory),
 		cmocka_unit_test(test_a_damaged_index_is_told_and_not_overwritten),
+		cmocka_unit_test(test_what_was_put_may_be_taken_back_only_while_nobody_else_counts_on_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

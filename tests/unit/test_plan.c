@@ -78,7 +78,7 @@ static void make(struct bench *b, enum stack_split split, uint64_t max)
 static const struct layer_entry *find(const struct plan_layer *l, const char *path, size_t *at)
 {
 	for (size_t i = 0; i < l->entries.len; i++) {
-		if (str_equal(l->entries.items[i].tar.path, path)) {
+		if (str_equal(l->entries.items[i].tar->path, path)) {
 			*at = i;
 			return &l->entries.items[i];
 		}
@@ -114,7 +114,7 @@ static void test_folders_go_first_and_links_follow_their_file(void **state)
 	assert_non_null(find(os, "usr/bin/zip", &file_at));
 	link = find(os, "usr/bin/apple", &link_at);
 	assert_non_null(link);
-	assert_string_equal(link->tar.link, "usr/bin/zip");
+	assert_string_equal(link->tar->link, "usr/bin/zip");
 	assert_int_equal(link_at, file_at + 1);
 	assert_true(dir_at < file_at);
 	assert_non_null(find(os, "usr/share/x.y", &x_y));
@@ -136,8 +136,8 @@ static void test_a_hard_link_without_its_file_becomes_a_copy(void **state)
 	make(&b, SPLIT_COMPONENT, GIB);
 	e = find(&b.plan.layers.items[1], "usr/bin/apple", &at);
 	assert_non_null(e);
-	assert_int_equal(e->tar.type, TAR_FILE);
-	assert_int_equal(e->tar.size, strlen("program"));
+	assert_int_equal(e->tar->type, TAR_FILE);
+	assert_int_equal(e->tar->size, strlen("program"));
 	assert_null(find(&b.plan.layers.items[1], "usr/bin/zip", &at));
 }
 
@@ -181,7 +181,7 @@ static void test_folders_that_differ_are_set_right_by_the_last_layer(void **stat
 	for (size_t i = b.plan.layers.len; i-- > 0;) {
 		e = find(&b.plan.layers.items[i], "opt/private", &at);
 		if (e) {
-			assert_int_equal(e->tar.mode, 0700);
+			assert_int_equal(e->tar->mode, 0700);
 			return;
 		}
 	}
