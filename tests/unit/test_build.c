@@ -405,7 +405,7 @@ static void test_a_tree_whose_files_are_not_those_of_its_key_is_refused(void **s
 	a.store = s.store;
 	a.pool = pool_new(1);
 	assert_int_equal(assemble_stage(&a, &s.stack.stages[0], NULL, &tree, &err), -1);
-	pool_free(a.pool);
+	pool_join(a.pool);
 	assert_int_equal(err.code, ERROR_INTEGRITY);
 	assert_contains(err.text, "changed during the build");
 }
