@@ -81,10 +81,20 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 	finding_evidence(found, f, "library", name);
 }
 
-/* On musl the missing libc.so.6 is the cause of it all, and another rule's. */
+/* On musl the missing glibc is the cause of it all, and another rule's. */
 static bool is_anothers(const struct facts *facts, const char *name)
 {
-	return facts->is_musl && (str_equal(name, "libc.so.6") || str_starts(name, "ld-linux"));
+	static const char *const parts[] = { "libm.so.6",     "libdl.so.2",    "libpthread.so.0",
+					     "librt.so.1",    "libutil.so.1",  "libresolv.so.2",
+					     "libmvec.so.1",  "libanl.so.1" };
+
+	if (!facts->is_musl)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (str_equal(name, parts[i]))
+			return !facts_named(facts, "libc.so.6");
+	}
+	return str_equal(name, "libc.so.6") || str_starts(name, "ld-linux");
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
