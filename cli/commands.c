@@ -2,6 +2,7 @@
 
 extern const struct command command_build;
 extern const struct command command_fetch;
+extern const struct command command_init;
 extern const struct command command_inspect;
 extern const struct command command_lint;
 extern const struct command command_lock;
@@ -14,6 +15,7 @@ extern const struct command command_test;
 const struct command *const commands[] = {
 	&command_build,
 	&command_fetch,
+	&command_init,
 	&command_inspect,
 	&command_lint,
 	&command_lock,
