@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -50,9 +51,15 @@ static int check_parent(const char *parent, struct error *err)
 static void NORETURN guard_run(int fd, const char *path)
 {
 	struct error ignored = { 0 };
+	struct rlimit files;
 	char byte;
 
 	setsid();
+	/* Removing a tree holds a descriptor for each level. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		ignore_result(setrlimit(RLIMIT_NOFILE, &files) < 0);
+	}
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);

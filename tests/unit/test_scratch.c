@@ -1,5 +1,7 @@
 #include "tests/support/test.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -74,6 +76,35 @@ static void test_it_is_gone_when_its_owner_is_killed(void **state)
 	close(ready[1]);
 }
 
+static void test_a_tree_deeper_than_descriptors_are_allowed_goes_too(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	struct rlimit old, few;
+	struct error err = { 0 };
+	struct scratch s;
+	int at;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = (struct rlimit){ 64, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_ok(scratch_open(dir, &s, &err), err);
+	at = openat(s.dirfd, ".", O_RDONLY | O_DIRECTORY);
+	for (int i = 0; i < 200; i++) {
+		int below;
+
+		assert_int_equal(mkdirat(at, "d", 0755), 0);
+		below = openat(at, "d", O_RDONLY | O_DIRECTORY);
+		assert_true(below >= 0);
+		close(at);
+		at = below;
+	}
+	close(at);
+	scratch_release(&s);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(entries(dir), 0);
+}
+
 static void test_a_path_that_no_search_path_can_hold_is_refused(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
@@ -92,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_is_gone_when_released),
 		cmocka_unit_test(test_it_is_gone_when_its_owner_is_killed),
+		cmocka_unit_test(test_a_tree_deeper_than_descriptors_are_allowed_goes_too),
 		cmocka_unit_test(test_a_path_that_no_search_path_can_hold_is_refused),
 	};
 
