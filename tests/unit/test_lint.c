@@ -339,6 +339,28 @@ static void test_an_unpacked_root_is_judged_without_layers(void **state)
 	assert_true(skipped);
 }
 
+static void test_what_a_live_root_has_in_proc_is_not_read(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_free char *proc = fs_join(dir, "proc"), *name = xasprintf("rootfs:%s", dir);
+	cleanup_free char *file = fs_join(proc, "token");
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_image struct image image = { 0 };
+	cleanup_lint_result struct lint_result result = { 0 };
+	struct lint_options options = { 0 };
+	struct image_name parsed;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(fs_mkdirs(AT_FDCWD, proc, &err), err);
+	assert_ok(fs_write(AT_FDCWD, file, slice_str(TOKEN), 0600, &err), err);
+	assert_ok(image_name_parse(name, &arena, &parsed, &err), err);
+	assert_ok(image_open(&parsed, NULL, &image, &err), err);
+	assert_ok(lint_run(&image, &options, &result, &err), err);
+	assert_int_equal(result.findings.len, 0);
+	assert_null(result.unreadable);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_the_stack_is_told_by_labels_and_records),
 		cmocka_unit_test(test_the_same_image_gives_the_same_report),
 		cmocka_unit_test(test_an_unpacked_root_is_judged_without_layers),
+		cmocka_unit_test(test_what_a_live_root_has_in_proc_is_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
