@@ -1,6 +1,7 @@
 #include "builder/lock.h"
 
 #include "builder/layer.h"
+#include "builder/solvable.h"
 #include "builder/sources/package_source.h"
 #include "builder/toolkit.h"
 
@@ -318,7 +319,8 @@ int lock_stack(const struct lock_request *request, struct lockfile *out, struct 
 		return stack_error(request->stack, (struct stack_place){ 0 }, err,
 				   "base.image: building on a base image is not possible yet; take the "
 				   "system from packages");
-	if (toolkit_choose(request->stack, &out->arena, &l.cuda, err) < 0)
+	if (solvable_check(request->stack, request->out, err) < 0 ||
+	    toolkit_choose(request->stack, &out->arena, &l.cuda, err) < 0)
 		return -1;
 	for (size_t i = 0; i < request->stack->platforms.count; i++) {
 		if (lock_platform(&l, request->stack->platforms.items[i], err) < 0)

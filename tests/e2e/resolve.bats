@@ -109,3 +109,12 @@ for args in (("resolve", "stack.yaml"), ("matrix", "driver", "535")):
     assert seconds <= 0.020, args
 PY
 }
+
+@test "lock refuses a stack that cannot be, with the clash and the nearest change, before it asks a source" {
+	stack '{ driver: ">=580", gpus: [v100], cuda: "13.0" }'
+	sed -i 's|from: host|path: nowhere|' stack.yaml
+	run --separate-stderr gpuimg lock stack.yaml
+	[ "$status" -eq 1 ]
+	[[ $stderr == *"gpus: v100"* && $stderr == *"cuda: 13.0"* && $stderr == *"set cuda to 12.9"* ]]
+	[ ! -e stack.lock.json ]
+}
