@@ -114,7 +114,8 @@ static uint64_t now_ms(void)
 }
 
 /* Takes what a descriptor has. False when it is at its end. */
-static bool take_output(int fd, struct strbuf *into, uint64_t limit, bool *over)
+static bool take_output(const struct process *p, int fd, struct strbuf *into, uint64_t limit,
+			bool *over)
 {
 	char buf[16 * 1024];
 	ssize_t n = read(fd, buf, sizeof(buf));
@@ -123,6 +124,12 @@ static bool take_output(int fd, struct strbuf *into, uint64_t limit, bool *over)
 		return errno == EINTR || errno == EAGAIN;
 	if (n == 0)
 		return false;
+	if (p->keep_tail && into->len + (size_t)n > limit) {
+		size_t kept = MIN(into->len, (size_t)limit / 2);
+
+		memmove(into->data, into->data + into->len - kept, kept);
+		strbuf_truncate(into, kept);
+	}
 	if (into->len + (size_t)n > limit)
 		*over = true;
 	else
@@ -199,9 +206,9 @@ static void converse(const struct process *p, struct pipes *pipes, uint64_t end,
 		    errno != EINTR)
 			return;
 		if (fds[0].revents)
-			open_out = take_output(pipes->out[0], &out->out_stdout, limit, over);
+			open_out = take_output(p, pipes->out[0], &out->out_stdout, limit, over);
 		if (fds[1].revents)
-			open_err = take_output(pipes->err[0], &out->out_stderr, limit, over);
+			open_err = take_output(p, pipes->err[0], &out->out_stderr, limit, over);
 		if (fds[2].revents)
 			feed(&pipes->in[1], &input);
 	}

@@ -18,6 +18,7 @@ struct process {
 	bool no_network;         /* start in an empty network namespace (needs privilege) */
 	uint64_t timeout_ms;     /* 0: none; the child is killed when it is over */
 	uint64_t output_limit;   /* most bytes to keep of each output; 0: 16 MiB */
+	bool keep_tail;          /* of more than that (64 KiB or more) keep the end; else ERROR_LIMIT */
 };
 
 struct process_result {

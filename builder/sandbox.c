@@ -5,7 +5,7 @@
 
 #include "base/process.h"
 
-enum { LINK_BYTES_MAX = 4096 };
+enum { LINK_BYTES_MAX = 4096, OUTPUT_KEPT_BYTES = 256 * 1024 };
 
 static int write_content(int rootfd, const struct rootfs_node *n, struct error *err)
 {
@@ -127,7 +127,8 @@ static int run_command(const char *command, const char *root, const char *path,
 		"/bin/sh", "-e", "-c", command, NULL,
 	};
 	size_t privileged = ARRAY_LEN(argv) - 5 - 6;
-	struct process p = { .argv = argv, .no_network = geteuid() == 0 };
+	struct process p = { .argv = argv, .no_network = geteuid() == 0,
+			     .output_limit = OUTPUT_KEPT_BYTES, .keep_tail = true };
 	cleanup_process struct process_result result = { 0 };
 
 	if (geteuid() == 0)

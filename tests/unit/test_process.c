@@ -168,6 +168,18 @@ static void test_a_program_in_time_is_left_alone(void **state)
 	assert_int_equal(r.exit_status, 4);
 }
 
+static void test_of_long_output_the_end_can_be_kept(void **state)
+{
+	const struct process p = { .output_limit = 64 * KIB, .keep_tail = true };
+	cleanup_process struct process_result r = { 0 };
+
+	(void)state;
+	run_shell("head -c 1000000 /dev/zero; echo last", p, &r);
+	assert_int_equal(r.exit_status, 0);
+	assert_true(r.out_stdout.len > 16 * KIB && r.out_stdout.len <= 64 * KIB);
+	assert_true(str_ends(strbuf_text(&r.out_stdout) + r.out_stdout.len - 5, "last\n"));
+}
+
 static void test_output_beyond_the_limit_is_refused(void **state)
 {
 	const char *const argv[] = { "sh", "-c", "while :; do echo text; done", NULL };
@@ -248,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_a_program_that_takes_too_long_is_killed),
 		cmocka_unit_test(test_the_time_counts_on_after_the_outputs_were_closed),
 		cmocka_unit_test(test_a_program_in_time_is_left_alone),
+		cmocka_unit_test(test_of_long_output_the_end_can_be_kept),
 		cmocka_unit_test(test_output_beyond_the_limit_is_refused),
 		cmocka_unit_test(test_a_descriptor_is_handed_over),
 		cmocka_unit_test(test_a_missing_program_is_told_even_when_the_descriptor_takes_its_place),
