@@ -131,3 +131,28 @@ struct sink *sink_digest(struct sink *inner, struct digest_state *state, uint64_
 	s->out_bytes = out_bytes;
 	return &s->base;
 }
+
+struct limit_sink {
+	struct sink base;
+	struct sink *inner;
+	uint64_t left;
+};
+
+static int limit_write(struct sink *base, const void *data, size_t len, struct error *err)
+{
+	struct limit_sink *s = (struct limit_sink *)base;
+
+	if (len > s->left)
+		return error_set(err, ERROR_INTEGRITY, "more bytes come than it should have");
+	s->left -= len;
+	return sink_write(s->inner, data, len, err);
+}
+
+struct sink *sink_limit(struct sink *inner, uint64_t limit)
+{
+	static const struct sink_ops ops = { .write = limit_write };
+	struct limit_sink *s = xcalloc(1, sizeof(*s));
+
+	*s = (struct limit_sink){ .base = { .ops = &ops }, .inner = inner, .left = limit };
+	return &s->base;
+}

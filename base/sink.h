@@ -50,5 +50,10 @@ struct sink *sink_fd(int fd, const char *name);
  * NULL). Borrows all three.
  */
 struct sink *sink_digest(struct sink *inner, struct digest_state *state, uint64_t *out_bytes);
+/*
+ * Passes on to `inner` at most `limit` bytes; one more is ERROR_INTEGRITY: a peer may not fill the
+ * disk. Borrows `inner`.
+ */
+struct sink *sink_limit(struct sink *inner, uint64_t limit);
 
 #endif

@@ -79,6 +79,22 @@ static struct component *open_wheel(const struct opening *o, struct error *err)
 			  err);
 }
 
+static struct component *open_redist(const struct opening *o, struct error *err)
+{
+	const struct assembly *a = o->assembly;
+	cleanup_free char *root = xasprintf("usr/local/cuda-%s", a->lock->stack.cuda);
+	const struct redist_placing placing = { .toolkit = root,
+						.target = finish_cuda_target(&a->platform),
+						.profile = o->stage->profile };
+
+	if (!*a->lock->stack.cuda) {
+		error_set(err, ERROR_FORMAT, "the lock says no stack.cuda, whose folder %s goes to",
+			  o->input->name);
+		return NULL;
+	}
+	return redist_open(a->store, o->input, &placing, err);
+}
+
 static void open_input(struct pool_job *job)
 {
 	struct opening *o = (struct opening *)job;
@@ -93,6 +109,9 @@ static void open_input(struct pool_job *job)
 	case LOCK_TREE:
 		o->component = dir_component(o->assembly->store, o->assembly->stack, o->input,
 					     &o->error);
+		break;
+	case LOCK_REDIST:
+		o->component = open_redist(o, &o->error);
 		break;
 	}
 }

@@ -115,7 +115,7 @@ struct component *component_new(enum component_kind kind, const char *name, cons
 	c->fd = -1;
 	c->name = arena_strdup(&c->arena, name);
 	c->version = arena_strdup(&c->arena, version ? version : "");
-	c->arch = c->source_name = c->stage = "";
+	c->arch = c->source_name = c->stage = c->license = "";
 	return c;
 }
 

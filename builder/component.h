@@ -48,6 +48,7 @@ enum component_kind {
 	COMPONENT_TREE,   /* a folder source or `files` */
 	COMPONENT_STAGE,  /* what was copied from an earlier stage */
 	COMPONENT_FINISH, /* what gpuimg made */
+	COMPONENT_REDIST, /* an archive of a redistrib manifest, placed as a toolkit */
 };
 
 /* A maintainer script, for the report of what was not reproduced. */
@@ -62,6 +63,7 @@ struct component {
 	enum component_kind kind;
 	const char *name, *version, *arch, *source_name; /* source_name: Debian's Source */
 	const char *stage;
+	const char *license; /* as the source calls it, or "" */
 	struct digest key; /* identity for caches: digest of the input and how it was placed */
 	struct {
 		struct component_entry *items;

@@ -11,6 +11,7 @@ struct locking {
 	struct lockfile *lock;
 	struct source_context context; /* of the platform at hand */
 	const char *cuda;              /* "13.0", or NULL */
+	struct redist_catalogs redist;
 };
 
 struct requests {
@@ -93,12 +94,101 @@ static void framework_packages(const struct locking *l, struct toolkit_packages 
 	}
 }
 
-/* What the stack section asks of a wheels source in this stage. */
+/* Whether a stage names that component of a redist source itself. */
+static bool names_component(const struct locking *l, const struct stack_stage *stage,
+			    const char *component)
+{
+	for (size_t i = 0; i < stage->package_count; i++) {
+		const struct stack_source *s = stack_source(l->stack, stage->packages[i].source);
+
+		for (size_t k = 0; s && s->type == SOURCE_REDIST && k < stage->packages[i].count; k++) {
+			const char *spec = stage->packages[i].items[k].spec;
+			size_t n = spec ? strcspn(spec, "=<>!~ ") : 0;
+
+			if (n && strlen(component) == n && memcmp(spec, component, n) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Lock what a redist source has of the components that no source before it had. */
+static int ask_redist(struct locking *l, const struct stack_stage *stage,
+		      const struct stack_source *source, struct toolkit_components *components,
+		      struct error *err)
+{
+	struct toolkit_packages more = { 0 };
+	struct source_request r = { .source = source, .stage = stage, .toolkit = true };
+	int rc = 0;
+
+	for (size_t i = 0; i < components->len && rc == 0; i++) {
+		struct toolkit_component *c = &components->items[i];
+		bool has = false;
+
+		if (c->served || !c->redist)
+			continue;
+		rc = redist_serves(&l->context, source, c->redist, c->range, &has, err);
+		if (rc == 0 && has) {
+			vec_push(&more, ((struct stack_package){ .spec = c->redist,
+								 .place = l->stack->stack.place }));
+			c->served = true;
+		}
+	}
+	r.packages = more.items;
+	r.package_count = more.len;
+	if (rc == 0 && more.len)
+		rc = redist_resolve(&l->context, &r, err);
+	vec_release(&more);
+	return rc;
+}
+
+/*
+ * The first source that has a component brings it: redist sources are asked in their place, of the
+ * wheels sources the first; what is left when there is no wheels source is asked of none.
+ */
+static int ask_sources(struct locking *l, const struct stack_stage *stage,
+		       struct toolkit_components *components, struct toolkit_packages *out,
+		       struct error *err)
+{
+	const struct stack_source *wheels = first_source(l->stack, SOURCE_WHEELS);
+	size_t count = l->stack->source_count;
+
+	for (size_t i = 0; i < components->len; i++) {
+		struct toolkit_component *c = &components->items[i];
+
+		c->served = c->redist && names_component(l, stage, c->redist);
+	}
+	for (size_t i = 0; i <= count; i++) {
+		const struct stack_source *s = i < count ? &l->stack->sources[i] : NULL;
+
+		if (s && s->type == SOURCE_REDIST && l->stack->stack.libraries != LIBRARIES_WHEELS &&
+		    ask_redist(l, stage, s, components, err) < 0)
+			return -1;
+		if (s ? s != wheels : wheels != NULL)
+			continue;
+		for (size_t k = 0; k < components->len; k++) {
+			struct toolkit_component *c = &components->items[k];
+			struct stack_package p = { .place = l->stack->stack.place };
+
+			if (c->served || !c->wheel)
+				continue;
+			if (toolkit_requirement(l->stack, components, c, l->cuda, &l->lock->arena,
+						&p.spec, err) < 0)
+				return -1;
+			vec_push(out, p);
+			c->served = true;
+		}
+	}
+	return 0;
+}
+
+/* What the stack section asks of a wheels source in this stage, beside what redist sources have. */
 static int wanted_by_stack(struct locking *l, const struct stack_stage *stage,
 			   struct toolkit_packages *out, struct error *err)
 {
 	enum stack_profile shipped = l->stack->stages[l->stack->stage_count - 1].profile;
 	bool math = stage->profile == PROFILE_DEVEL && shipped != PROFILE_BASE;
+	cleanup_toolkit_components struct toolkit_components components = { 0 };
 
 	if (is_last(l, stage) && l->stack->stack.framework.count) {
 		framework_packages(l, out);
@@ -106,13 +196,17 @@ static int wanted_by_stack(struct locking *l, const struct stack_stage *stage,
 	}
 	if (!l->cuda)
 		return 0;
-	if (!first_source(l->stack, SOURCE_WHEELS) && takes_folders(l, stage)) {
+	if (!first_source(l->stack, SOURCE_WHEELS) && !first_source(l->stack, SOURCE_REDIST) &&
+	    takes_folders(l, stage)) {
 		if (l->request->out)
 			out_verbose(l->request->out, "stage %s: CUDA %s is taken from its folders",
 				    stage->name, l->cuda);
 		return 0;
 	}
-	return toolkit_wheels(l->stack, l->cuda, stage->profile, math, &l->lock->arena, out, err);
+	if (toolkit_components(l->stack, l->cuda, stage->profile, math, &l->lock->arena, &components,
+			       err) < 0)
+		return -1;
+	return ask_sources(l, stage, &components, out, err);
 }
 
 static int resolve_wheels(struct locking *l, const struct stack_stage *stage, struct error *err)
@@ -195,7 +289,9 @@ static int resolve_others(struct locking *l, const struct stack_stage *stage, st
 					   "packages: there is no source '%s'", named->source);
 		if (r.source->type == SOURCE_DIR && dir_resolve(&l->context, &r, err) < 0)
 			return -1;
-		if (r.source->type == SOURCE_RPM_MD || r.source->type == SOURCE_REDIST)
+		if (r.source->type == SOURCE_REDIST && redist_resolve(&l->context, &r, err) < 0)
+			return -1;
+		if (r.source->type == SOURCE_RPM_MD)
 			return stack_error(l->stack, r.source->place, err,
 					   "source '%s': type %s cannot be locked by this version",
 					   r.source->id, stack_source_type_name(r.source->type));
@@ -277,8 +373,9 @@ static const char *locked_python(const struct locking *l)
 
 static int fill_stack(struct locking *l, struct error *err)
 {
-	static const char *const cudart[] = { "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12" };
-	static const char *const cudnn[] = { "nvidia-cudnn-cu13", "nvidia-cudnn-cu12" };
+	static const char *const cudart[] = { "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12",
+					      "cuda_cudart" };
+	static const char *const cudnn[] = { "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "cudnn" };
 	static const char *const nccl[] = { "nvidia-nccl-cu13", "nvidia-nccl-cu12" };
 	struct arena *arena = &l->lock->arena;
 	struct lock_stack *s = &l->lock->stack;
@@ -306,25 +403,36 @@ static void take_keys(const struct stack *stack, struct lockfile *out)
 	}
 }
 
+static int lock_all(struct locking *l, struct error *err)
+{
+	const struct stack *stack = l->stack;
+
+	l->context = (struct source_context){ .stack = stack, .store = l->request->store,
+					      .http = l->request->http, .out = l->request->out,
+					      .lock = l->lock, .redist = &l->redist };
+	if (solvable_check(stack, l->request->out, err) < 0 ||
+	    toolkit_choose(stack, &l->lock->arena, &l->cuda, err) < 0)
+		return -1;
+	l->context.cuda = l->cuda;
+	for (size_t i = 0; i < stack->platforms.count; i++) {
+		if (lock_platform(l, stack->platforms.items[i], err) < 0)
+			return -1;
+	}
+	return fill_stack(l, err);
+}
+
 int lock_stack(const struct lock_request *request, struct lockfile *out, struct error *err)
 {
 	struct locking l = { .request = request, .stack = request->stack, .lock = out };
+	int rc;
 
 	take_keys(request->stack, out);
 	out->assembly = ASSEMBLY_VERSION;
-	l.context = (struct source_context){ .stack = request->stack, .store = request->store,
-					     .http = request->http, .out = request->out,
-					     .lock = out };
 	if (request->stack->base_image)
 		return stack_error(request->stack, (struct stack_place){ 0 }, err,
 				   "base.image: building on a base image is not possible yet; take the "
 				   "system from packages");
-	if (solvable_check(request->stack, request->out, err) < 0 ||
-	    toolkit_choose(request->stack, &out->arena, &l.cuda, err) < 0)
-		return -1;
-	for (size_t i = 0; i < request->stack->platforms.count; i++) {
-		if (lock_platform(&l, request->stack->platforms.items[i], err) < 0)
-			return -1;
-	}
-	return fill_stack(&l, err);
+	rc = lock_all(&l, err);
+	redist_catalogs_release(&l.redist);
+	return rc;
 }

@@ -51,6 +51,8 @@ static enum class classify(const struct component *c)
 		return c->toolkit ? CLASS_CUDA : CLASS_OS;
 	case COMPONENT_WHEEL:
 		return c->toolkit || str_starts(c->name, "nvidia-") ? CLASS_CUDA : CLASS_PYTHON;
+	case COMPONENT_REDIST:
+		return CLASS_CUDA;
 	case COMPONENT_TREE:
 	case COMPONENT_STAGE:
 		return CLASS_APPLICATION;

@@ -184,66 +184,93 @@ static const char *python_constraint(const char *version, struct arena *arena)
 	return arena_printf(arena, "==%s.*", version);
 }
 
-/* The constraint on one component, or NULL when this profile does without it. */
-static int constraint(const struct stack *stack, const json_t *table, const json_t *component,
-		      const char *cuda, enum stack_profile profile, bool math,
-		      struct arena *arena, const char **out, struct error *err)
+/* Whether the stack section asks for that component in this profile. */
+static bool is_wanted(const struct stack *stack, const json_t *component, const char *id,
+		      enum stack_profile profile, bool math)
 {
-	const char *id, *kind, *own;
-	const char *asked;
+	if (asked_version(stack, id) && profile != PROFILE_BASE)
+		return true;
+	return has_profile(component, stack_profile_name(profile)) ||
+	       (math && has_profile(component, "runtime"));
+}
 
-	*out = NULL;
-	if (json_get_str(component, "components", "id", &id, err) < 0 ||
-	    json_get_str(component, "components", "version", &kind, err) < 0)
+int toolkit_components(const struct stack *stack, const char *cuda, enum stack_profile profile,
+		       bool math, struct arena *arena, struct toolkit_components *out,
+		       struct error *err)
+{
+	cleanup_free char *major = xstrndup(cuda, strcspn(cuda, "."));
+	json_t *components;
+
+	if (read_table(&out->table, err) < 0 ||
+	    json_get_array(out->table, "", "components", &components, err) < 0)
 		return -1;
-	asked = asked_version(stack, id);
-	if (asked && profile != PROFILE_BASE) {
-		*out = python_constraint(asked, arena);
+	for (size_t i = 0; i < json_array_size(components); i++) {
+		struct toolkit_component c = { .row = json_array_get(components, i) };
+
+		if (json_get_str(c.row, "components", "id", &c.id, err) < 0 ||
+		    json_get_str_opt(c.row, "components", "redist", &c.redist, err) < 0)
+			return -1;
+		if (!is_wanted(stack, c.row, c.id, profile, math))
+			continue;
+		c.id = arena_strdup(arena, c.id);
+		c.redist = c.redist ? arena_strdup(arena, c.redist) : NULL;
+		c.wheel = json_string_value(
+			json_object_get(json_object_get(c.row, "wheels"), major));
+		c.range = profile != PROFILE_BASE ? asked_version(stack, c.id) : NULL;
+		vec_push(out, c);
+	}
+	return 0;
+}
+
+void toolkit_components_release(struct toolkit_components *components)
+{
+	vec_release(components);
+	json_decref(components->table);
+	components->table = NULL;
+}
+
+int toolkit_requirement(const struct stack *stack, const struct toolkit_components *components,
+			const struct toolkit_component *c, const char *cuda, struct arena *arena,
+			const char **out, struct error *err)
+{
+	const char *kind, *own;
+
+	if (json_get_str(c->row, "components", "version", &kind, err) < 0)
+		return -1;
+	if (c->range) {
+		*out = arena_printf(arena, "%s%s", c->wheel, python_constraint(c->range, arena));
 		return 0;
 	}
-	if (!has_profile(component, stack_profile_name(profile)) &&
-	    !(math && has_profile(component, "runtime")))
-		return 0;
 	if (str_equal(kind, "toolkit")) {
-		*out = arena_printf(arena, "==%s.*", cuda);
+		*out = arena_printf(arena, "%s==%s.*", c->wheel, cuda);
 		return 0;
 	}
-	own = json_string_value(
-		json_object_get(json_object_get(find_toolkit(table, cuda), "own"), id));
+	own = json_string_value(json_object_get(
+		json_object_get(find_toolkit(components->table, cuda), "own"), c->id));
 	if (!own)
 		return stack_error(stack, stack->stack.place, err,
 				   "stack.cuda: the table does not say which %s belongs to CUDA %s; "
 				   "name the packages yourself",
-				   id, cuda);
-	*out = arena_printf(arena, "==%s", own);
+				   c->id, cuda);
+	*out = arena_printf(arena, "%s==%s", c->wheel, own);
 	return 0;
 }
 
 int toolkit_wheels(const struct stack *stack, const char *cuda, enum stack_profile profile,
 		   bool math, struct arena *arena, struct toolkit_packages *out, struct error *err)
 {
-	cleanup_json json_t *table = NULL;
-	const char *dot = strchr(cuda, '.');
-	cleanup_free char *major = xstrndup(cuda, dot ? (size_t)(dot - cuda) : strlen(cuda));
-	json_t *components;
+	cleanup_toolkit_components struct toolkit_components components = { 0 };
 
-	if (read_table(&table, err) < 0 ||
-	    json_get_array(table, "", "components", &components, err) < 0)
+	if (toolkit_components(stack, cuda, profile, math, arena, &components, err) < 0)
 		return -1;
-	for (size_t i = 0; i < json_array_size(components); i++) {
-		const json_t *c = json_array_get(components, i);
-		const char *name = json_string_value(
-			json_object_get(json_object_get(c, "wheels"), major));
+	for (size_t i = 0; i < components.len; i++) {
+		const struct toolkit_component *c = &components.items[i];
 		struct stack_package package = { .place = stack->stack.place };
-		const char *version;
 
-		if (!name)
+		if (!c->wheel)
 			continue;
-		if (constraint(stack, table, c, cuda, profile, math, arena, &version, err) < 0)
+		if (toolkit_requirement(stack, &components, c, cuda, arena, &package.spec, err) < 0)
 			return -1;
-		if (!version)
-			continue;
-		package.spec = arena_printf(arena, "%s%s", name, version);
 		vec_push(out, package);
 	}
 	return 0;

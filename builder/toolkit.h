@@ -6,6 +6,7 @@
 #define BUILDER_TOOLKIT_H
 
 #include "base/vec.h"
+#include "formats/json.h"
 #include "manifests/stack.h"
 
 /*
@@ -20,6 +21,36 @@ struct toolkit_packages {
 	struct stack_package *items;
 	size_t len, cap;
 };
+
+/* A component that a profile takes, under its names in each kind of source. */
+struct toolkit_component {
+	const char *id;     /* "cublas" */
+	const char *wheel;  /* name of its wheel for this CUDA major, or NULL */
+	const char *redist; /* key in redistrib manifests, or NULL */
+	const char *range;  /* of versions that the manifest asks for; NULL: the toolkit's own */
+	const json_t *row;  /* borrowed from the table */
+	bool served;        /* some source has it: for the caller */
+};
+
+struct toolkit_components {
+	json_t *table;
+	struct toolkit_component *items;
+	size_t len, cap;
+};
+
+/* The components that the stack section asks for; see toolkit_wheels. Release them. */
+int toolkit_components(const struct stack *stack, const char *cuda, enum stack_profile profile,
+		       bool math, struct arena *arena, struct toolkit_components *out,
+		       struct error *err) MUST_USE;
+void toolkit_components_release(struct toolkit_components *components);
+#define cleanup_toolkit_components cleanup(toolkit_components_release)
+/*
+ * The requirement on the wheel of one of them ("nvidia-cublas==13.1.0.3"), in `arena`. ERROR_USAGE
+ * when the table does not know the version for this toolkit.
+ */
+int toolkit_requirement(const struct stack *stack, const struct toolkit_components *components,
+			const struct toolkit_component *c, const char *cuda, struct arena *arena,
+			const char **out, struct error *err) MUST_USE;
 
 /*
  * The requirements (of a wheels source) for the toolkit's components in `profile`; `math` adds the

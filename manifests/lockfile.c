@@ -12,6 +12,7 @@ static const char *const kind_names[] = {
 	[LOCK_DEB] = "deb",
 	[LOCK_WHEEL] = "wheel",
 	[LOCK_TREE] = "tree",
+	[LOCK_REDIST] = "redist",
 };
 
 /* What the parts of a lock may hold, sorted as they are written. */
@@ -21,9 +22,9 @@ static const char *const stack_members[] = { "cuda", "cudnn",  "driver",
 					     "nccl", "python", "require_cuda" };
 static const char *const source_members[] = { "date", "digest", "id", "suite", "type" };
 static const char *const platform_members[] = { "inputs" };
-static const char *const input_members[] = { "arch",  "digest",  "kind", "name",
-					     "requested", "size",    "source", "stage",
-					     "toolkit", "url",     "version" };
+static const char *const input_members[] = { "arch",	"digest", "kind",  "license",
+					     "name",	"requested", "size", "source",
+					     "stage",	"toolkit", "url",  "version" };
 
 /* ---- reading ---- */
 
@@ -136,7 +137,7 @@ static int get_kind(const json_t *object, const char *where, enum lock_kind *out
 		}
 	}
 	strbuf_add_quoted(&quoted, slice_str(text), QUOTE_LIMIT);
-	return error_set(err, ERROR_USAGE, "%s.kind: %s is not deb, wheel or tree; %s", where,
+	return error_set(err, ERROR_USAGE, "%s.kind: %s is not deb, wheel, tree or redist; %s", where,
 			 strbuf_text(&quoted), again);
 }
 
@@ -157,6 +158,7 @@ static int parse_input(struct lockfile *lock, const json_t *object, const char *
 	    get_text(lock, object, where, "version", is_package, &out->version, err) < 0 ||
 	    get_text(lock, object, where, "arch", false, &out->arch, err) < 0 ||
 	    get_text(lock, object, where, "url", is_package, &out->url, err) < 0 ||
+	    get_text(lock, object, where, "license", false, &out->license, err) < 0 ||
 	    get_digest(object, where, "digest", &out->digest, err) < 0 ||
 	    json_get_u64(object, where, "size", &out->size, err) < 0 ||
 	    get_flag(object, where, "requested", &out->requested, err) < 0 ||
@@ -358,6 +360,7 @@ static json_t *input_json(const struct lock_input *in)
 	put_text(object, "version", in->version);
 	put_text(object, "arch", in->arch);
 	put_text(object, "url", in->url);
+	put_text(object, "license", in->license);
 	put_digest(object, "digest", &in->digest);
 	/* An index may claim more than any file has; such an input never passes its check. */
 	json_put(object, "size", json_integer((json_int_t)MIN(in->size, (uint64_t)INT64_MAX)));

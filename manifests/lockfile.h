@@ -15,7 +15,12 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 
-enum lock_kind { LOCK_DEB, LOCK_WHEEL, LOCK_TREE /* a folder source */ };
+enum lock_kind {
+	LOCK_DEB,
+	LOCK_WHEEL,
+	LOCK_TREE,   /* a folder source */
+	LOCK_REDIST, /* an archive of a redistrib manifest */
+};
 
 /* One input of one stage. The order within a stage counts: it is that of configuration. */
 struct lock_input {
@@ -24,8 +29,9 @@ struct lock_input {
 	const char *source;  /* id in the manifest */
 	const char *name;    /* package name; LOCK_TREE: path */
 	const char *version; /* "" for LOCK_TREE */
-	const char *arch;    /* "amd64", "all", "" */
+	const char *arch;    /* "amd64", "all", ""; LOCK_REDIST: "linux-x86_64" */
 	const char *url;     /* where it was found, credentials cut; LOCK_TREE: "" */
+	const char *license; /* as the source calls it: "CUDA Toolkit"; "" or NULL */
 	struct digest digest; /* SHA-256 of the file; LOCK_TREE: of the canonical listing */
 	uint64_t size;       /* bytes; LOCK_TREE: sum of the files */
 	bool requested;      /* named in the manifest, not only wanted by another package */
@@ -45,7 +51,7 @@ struct lock_source {
 	const char *id, *type;
 	const char *suite; /* "bookworm/main amd64", "" */
 	const char *date;  /* of the Release file, RFC 3339 UTC; "" */
-	struct digest digest; /* of the Release file's signed text */
+	struct digest digest; /* of the Release file's signed text; of the redistrib manifest */
 };
 
 struct lock_stack {

@@ -412,8 +412,10 @@ static int check_source(const struct stack *stack, const struct stack_source *s,
 	bool is_apt = s->type == SOURCE_APT, is_rpm = s->type == SOURCE_RPM_MD;
 	bool is_dir = s->type == SOURCE_DIR, is_wheels = s->type == SOURCE_WHEELS;
 
-	if (!is_apt && (s->suite || s->signed_by || s->components.count))
-		vain = s->suite ? "suite" : s->signed_by ? "signed-by" : "components";
+	if (!is_apt && s->suite && s->type != SOURCE_REDIST)
+		vain = "suite";
+	else if (!is_apt && (s->signed_by || s->components.count))
+		vain = s->signed_by ? "signed-by" : "components";
 	else if (!is_rpm && s->gpgkey)
 		vain = "gpgkey";
 	else if (!is_dir && !is_wheels && s->path)

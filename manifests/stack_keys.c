@@ -68,7 +68,8 @@ static const struct stack_key source_keys[] = {
 		  "(x86_64, sbsa) are filled in per platform." },
 	{ .name = "suite", .type = KEY_TEXT, .offset = AT(stack_source, suite),
 	  .help = "apt: the suite, such as `bookworm`, or a path that ends in `/` for a flat "
-		  "repository." },
+		  "repository. redist: the label of the manifest, such as `13.0.2`; without it that "
+		  "of `stack.cuda` or `stack.cudnn`." },
 	{ .name = "components", .type = KEY_TEXTS, .distinct = true,
 	  .offset = AT(stack_source, components),
 	  .help = "apt: the components of a suite that is not flat." },

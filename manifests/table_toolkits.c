@@ -28,6 +28,7 @@ static int read_toolkit(const struct table_row *row, struct arena *arena, struct
 	    row_text(row, "label", &out->label, err) < 0 ||
 	    row_text(row, "status", &out->status, err) < 0 ||
 	    row_number_opt(row, "driver_branch", &out->branch, err) < 0 ||
+	    row_text_opt(row, "redist_json_sha256", &out->redist_sha256, err) < 0 ||
 	    row_version_opt(row, "min_driver_linux_x86_64", &out->min_driver, err) < 0)
 		return -1;
 	if (dotted_number(out->version, 0) != out->major || dotted_number(out->version, 1) != minor)

@@ -5,32 +5,6 @@
 enum { RELEASE_LIMIT = 32 * 1024 * 1024, RELEASE_TRIES = 2, TRIES = 4 };
 #define INDEX_LIMIT (UINT64_C(1) << 30)
 
-/* Passes on at most so many bytes: a peer may not fill the disk. */
-struct limit_sink {
-	struct sink base;
-	struct sink *inner;
-	uint64_t left;
-};
-
-static int limit_write(struct sink *base, const void *data, size_t len, struct error *err)
-{
-	struct limit_sink *s = (struct limit_sink *)base;
-
-	if (len > s->left)
-		return error_set(err, ERROR_INTEGRITY, "more bytes come than it should have");
-	s->left -= len;
-	return sink_write(s->inner, data, len, err);
-}
-
-static struct sink *sink_limit(struct sink *inner, uint64_t limit)
-{
-	static const struct sink_ops ops = { .write = limit_write };
-	struct limit_sink *s = xcalloc(1, sizeof(*s));
-
-	*s = (struct limit_sink){ .base = { .ops = &ops }, .inner = inner, .left = limit };
-	return &s->base;
-}
-
 void apt_repository_release(struct apt_repository *r)
 {
 	if (!r)

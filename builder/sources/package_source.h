@@ -31,6 +31,14 @@ static inline bool source_keeps(const struct source_keep *keep, const struct loc
 	       !str_equal(in->source, keep->moves);
 }
 
+/* The redistrib manifests read so far (builder/sources/redist.h). A zeroed one is empty. */
+struct redist_catalogs {
+	struct redist_catalog **items;
+	size_t len, cap;
+};
+
+void redist_catalogs_release(struct redist_catalogs *catalogs);
+
 /* What a source may use at lock time. */
 struct source_context {
 	const struct stack *stack;
@@ -41,6 +49,8 @@ struct source_context {
 	struct lockfile *lock;          /* inputs and source records are appended to it */
 	struct lock_platform *inputs;   /* of `platform` */
 	struct source_keep keep;
+	const char *cuda;               /* the toolkit "13.0" of the stack, or NULL */
+	struct redist_catalogs *redist; /* for redist sources */
 };
 
 /* What one stage wants of one source. */
@@ -67,6 +77,19 @@ int wheels_resolve(const struct source_context *context, const struct source_req
 /* Locks the whole folder (or the sub-folders named as packages). */
 int dir_resolve(const struct source_context *context, const struct source_request *request,
 		struct error *err) MUST_USE;
+/*
+ * The archives of the named components ("cuda_cudart", "libcublas=12.6.*") for the platform and the
+ * stack's CUDA. All go under /usr/local/cuda-X.Y. What is host software is refused.
+ */
+int redist_resolve(const struct source_context *context, const struct source_request *request,
+		   struct error *err) MUST_USE;
+/*
+ * Whether a redist source has a component for the platform and the stack's CUDA, in a version of
+ * `range` (NULL: any). Errors: as redist_resolve, for the manifest itself.
+ */
+int redist_serves(const struct source_context *context, const struct stack_source *source,
+		  const char *component, const char *range, bool *out,
+		  struct error *err) MUST_USE;
 
 /*
  * Open a locked input of the store as a component. The whole input has been verified. NULL on
@@ -88,4 +111,13 @@ struct wheel_placing {
 };
 struct component *wheel_open(struct store *store, const struct lock_input *input,
 			     const struct wheel_placing *placing, struct error *err) MUST_USE;
+
+/* Where the files of a redistrib archive go. */
+struct redist_placing {
+	const char *toolkit; /* "usr/local/cuda-13.0" */
+	const char *target;  /* "x86_64-linux", under toolkit/targets/ */
+	enum stack_profile profile; /* decides, with the table redist.json, which files are kept */
+};
+struct component *redist_open(struct store *store, const struct lock_input *input,
+			      const struct redist_placing *placing, struct error *err) MUST_USE;
 #endif

@@ -267,7 +267,7 @@ static void test_a_kind_of_later_versions_asks_for_a_new_lock(void **state)
 {
 	(void)state;
 	check_change("\"deb\"", "\"rpm\"", ERROR_USAGE,
-		     INPUT ".kind: 'rpm' is not deb, wheel or tree; make the lock anew with gpuimg lock");
+		     INPUT ".kind: 'rpm' is not deb, wheel, tree or redist; make the lock anew with gpuimg lock");
 }
 
 static void test_digests_are_checked(void **state)
