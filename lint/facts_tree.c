@@ -3,7 +3,9 @@
  * are merged in the order of the layers while they come. A layer that is far ahead waits, so that
  * memory does not depend on the number of files in layers that are not merged yet.
  */
+#include <linux/magic.h>
 #include <pthread.h>
+#include <sys/vfs.h>
 
 #include "lint/facts_parts.h"
 
@@ -277,6 +279,7 @@ void tree_facts_read(struct facts *facts, struct image *image)
 
 struct rootfs_walk {
 	struct facts *facts;
+	dev_t root; /* what it is on; other file systems may be mounted below */
 	struct strbuf buffer;
 };
 
@@ -302,9 +305,19 @@ static enum tar_type type_of(mode_t mode)
  * What the kernel shows under these names is not the image's, and reading it may never end. A
  * container gets its own in their place.
  */
-static bool is_kernels(const char *path)
+static bool is_kernels(const struct fs_entry *found, dev_t root)
 {
-	return str_equal(path, "proc") || str_equal(path, "sys") || str_equal(path, "dev");
+	cleanup_fd int fd = -1;
+	struct statfs fs;
+
+	if (str_equal(found->path, "proc") || str_equal(found->path, "sys") ||
+	    str_equal(found->path, "dev"))
+		return true;
+	if (found->st.st_dev == root)
+		return false;
+	fd = openat(found->dirfd, found->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC);
 }
 
 /* What is there but cannot be read, most often for want of the right: the first is told. */
@@ -349,8 +362,11 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 	if (entry.type == TAR_SYMLINK) {
 		ssize_t n = readlinkat(found->dirfd, found->name, target, sizeof(target) - 1);
 
-		if (n < 0)
-			return error_set_errno(err, errno, "read the link %s", found->path);
+		if (n < 0) {
+			if (errno != ENOENT)
+				note_unreadable(facts, found->path, errno);
+			return 0;
+		}
 		target[n] = '\0';
 		entry.link = target;
 	}
@@ -363,7 +379,7 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 		facts_add(facts, 0, &entry, content);
 	if (entry.type != TAR_DIR)
 		return 0;
-	if (is_kernels(found->path))
+	if (is_kernels(found, walk->root))
 		return FS_WALK_PAST;
 	if (faccessat(found->dirfd, found->name, R_OK | X_OK, AT_EACCESS) == 0)
 		return 0;
@@ -374,8 +390,12 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err)
 {
 	struct rootfs_walk walk = { .facts = facts };
-	int rc = fs_walk(AT_FDCWD, dir, visit, &walk, err);
+	struct stat st;
+	int rc;
 
+	if (stat(dir, &st) == 0)
+		walk.root = st.st_dev;
+	rc = fs_walk(AT_FDCWD, dir, visit, &walk, err);
 	strbuf_release(&walk.buffer);
 	return rc < 0 ? error_wrap(err, "%s", dir) : 0;
 }
