@@ -205,6 +205,9 @@ $O/search/tests/fuzz/%: $O/tests/fuzz/%.o $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
 	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(deps_l)
 
+compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of today (needs a network)
+	@tests/tools/apt-corpus.sh measure
+
 bench: all ## ratios against umoci, skopeo and the floor
 	@tests/bench/run
 
@@ -221,4 +224,4 @@ clean: ## remove what was built
 	rm -rf build
 
 .PHONY: all help docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
-	check-asan check-clang check-valgrind fuzz bench demo install clean FORCE
+	check-asan check-clang check-valgrind fuzz compare-apt bench demo install clean FORCE

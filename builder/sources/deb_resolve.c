@@ -35,6 +35,16 @@ static void refuse(struct deb_failure *f, uint32_t package, const char *text)
 
 static bool take(struct deb_state *s, uint32_t package, uint32_t wanted_by, size_t depth);
 
+/* Why an option cannot be taken beside what is chosen, and what will have to be. */
+static const char *objection_to(struct deb_state *s, uint32_t package)
+{
+	const char *text = deb_state_objection(s, package);
+
+	if (!text && s->required && !s->required->present[package])
+		text = deb_state_objection(s->required, package);
+	return text;
+}
+
 /* Meet one group; on failure the owner's failure says why. */
 static bool meet(struct deb_state *s, uint32_t owner, struct slice group, size_t depth)
 {
@@ -48,7 +58,7 @@ static bool meet(struct deb_state *s, uint32_t owner, struct slice group, size_t
 	deb_state_options(s, owner, group, &options, f);
 	for (size_t i = 0; i < options.packages.len && !met; i++) {
 		uint32_t p = options.packages.items[i];
-		const char *objection = s->discarded[p] ? NULL : deb_state_objection(s, p);
+		const char *objection = s->discarded[p] ? NULL : objection_to(s, p);
 
 		if (objection)
 			refuse(f, p, objection);
@@ -278,6 +288,61 @@ static void put_in_order(struct deb_state *s, size_t from, const struct deb_root
 		out->choices.items[i].requested = requested[out->choices.items[i].package];
 }
 
+/* Choose what is chosen without a choice: the needs of the roots that one package alone meets. */
+static void choose_required(struct deb_state *s, size_t from)
+{
+	struct deb_options options = { 0 };
+
+	for (size_t i = from; i < s->chosen.len; i++) {
+		uint32_t owner = s->chosen.items[i].package;
+		const struct deb_package *p = &s->u->packages.items[owner];
+		struct slice fields[] = { p->pre_depends, p->depends }, group;
+
+		for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
+			while (deb_relation_group(&fields[k], &group)) {
+				if (deb_state_holds(s, owner, group) != DEB_NONE)
+					continue;
+				deb_state_options(s, owner, group, &options, NULL);
+				if (options.packages.len == 1)
+					deb_state_choose(s, options.packages.items[0], owner);
+			}
+		}
+	}
+	vec_release(&options.packages);
+}
+
+/*
+ * The walk once more, without the options that what is required rules out: apt protects what
+ * there is no choice about before it chooses anything.
+ */
+static bool walk_beside_required(struct deb_universe *u, const struct deb_root *roots,
+				 size_t count, struct deb_answer *out)
+{
+	struct deb_state s, required;
+	struct error ignored = { 0 };
+	uint32_t failed;
+	size_t base;
+	bool found;
+
+	deb_state_init(&s, u);
+	deb_state_init(&required, u);
+	install_base(&s);
+	install_base(&required);
+	base = s.chosen.len;
+	found = choose_roots(&s, roots, count, &ignored) == 0 &&
+		choose_roots(&required, roots, count, &ignored) == 0;
+	if (found) {
+		choose_required(&required, base);
+		s.required = &required;
+		found = walk(&s, base, s.chosen.len, &failed);
+	}
+	if (found)
+		put_in_order(&s, base, roots, count, out);
+	deb_state_release(&required);
+	deb_state_release(&s);
+	return found;
+}
+
 static int resolve(struct deb_state *s, const struct deb_root *roots, size_t count,
 		   struct deb_answer *out, struct strbuf *out_why, struct error *err)
 {
@@ -290,6 +355,8 @@ static int resolve(struct deb_state *s, const struct deb_root *roots, size_t cou
 		return -1;
 	rooted = s->chosen.len;
 	if (!walk(s, base, rooted, &failed)) {
+		if (walk_beside_required(s->u, roots, count, out))
+			return 0;
 		deb_state_undo(s, rooted);
 		out->searched = true;
 		if (!deb_search(s, base))

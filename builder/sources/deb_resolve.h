@@ -8,8 +8,10 @@
  *   last (what apt 2.6 does). What conflicts with the chosen set is skipped; what cannot be
  *   completed is taken back and not tried again.
  *
- * Where that finds no set, a bounded search with back-tracking over all choices follows, the last
- * choice first. Conflicts and Breaks count alike, both ways; nothing installed is removed.
+ * Where that finds no set, the walk is made once more without the options that conflict with what
+ * no set can do without: the roots, and what alone meets a need of those. Then a bounded search
+ * with back-tracking over all choices follows, the last choice first. Conflicts and Breaks count
+ * alike, both ways; nothing installed is removed.
  */
 #ifndef BUILDER_SOURCES_DEB_RESOLVE_H
 #define BUILDER_SOURCES_DEB_RESOLVE_H

@@ -38,6 +38,7 @@ struct deb_state {
 	uint8_t *present;     /* per package: 1 chosen or installed */
 	bool *discarded;      /* per package: failed, not to be tried again */
 	struct deb_failure **failures; /* per package: why it failed, or NULL */
+	struct deb_state *required; /* holds what every set has to hold; NULL: not known */
 	uint32_t *conflicts_of; /* per name: last entry of conflicts, or DEB_NONE */
 	VEC(struct deb_chosen) chosen;
 	VEC(struct deb_conflict) conflicts;

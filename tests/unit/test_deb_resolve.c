@@ -247,16 +247,31 @@ static void test_replaces_alone_removes_nothing(void **state)
 static void test_the_search_mends_an_early_choice(void **state)
 {
 	(void)state;
-	expect(SET("r 1;Depends: a | b, c", "a 1", "b 1", "c 1;Conflicts: a"), "r",
-	       "b c r* searched");
+	expect(SET("r 1;Depends: a | b, c | d", "a 1", "b 1", "c 1;Conflicts: a",
+		   "d 1;Conflicts: a"),
+	       "r", "b c r* searched");
 }
 
 static void test_the_search_goes_back_over_several_choices(void **state)
 {
 	(void)state;
-	expect(SET("r 1;Depends: a | b, x | y, c", "a 1", "b 1", "x 1", "y 1",
-		   "c 1;Conflicts: a, y"),
+	expect(SET("r 1;Depends: a | b, x | y, c | d", "a 1", "b 1", "x 1", "y 1",
+		   "c 1;Conflicts: a, y", "d 1;Conflicts: a"),
 	       "r", "b x c r* searched");
+}
+
+static void test_what_is_required_rules_out_an_alternative_met_before_it(void **state)
+{
+	(void)state;
+	expect(SET("r 1;Depends: a | b, c", "a 1", "b 1", "c 1;Conflicts: a"), "r", "b c r*");
+}
+
+static void test_so_does_what_is_required_further_down(void **state)
+{
+	(void)state;
+	expect(SET("writer 1;Depends: base, core", "base 1;Depends: nogui | core",
+		   "core 1;Depends: common", "common 1;Breaks: nogui", "nogui 1"),
+	       "writer", "common core base writer*");
 }
 
 static void test_the_refusal_tells_the_whole_chain(void **state)
@@ -559,6 +574,8 @@ int main(void)
 		cmocka_unit_test(test_replaces_alone_removes_nothing),
 		cmocka_unit_test(test_the_search_mends_an_early_choice),
 		cmocka_unit_test(test_the_search_goes_back_over_several_choices),
+		cmocka_unit_test(test_what_is_required_rules_out_an_alternative_met_before_it),
+		cmocka_unit_test(test_so_does_what_is_required_further_down),
 		cmocka_unit_test(test_the_refusal_tells_the_whole_chain),
 		cmocka_unit_test(test_the_story_names_every_alternative),
 		cmocka_unit_test(test_driver_packages_are_never_taken),
