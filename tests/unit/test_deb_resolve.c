@@ -501,8 +501,8 @@ static void test_bad_stanzas_are_refused(void **state)
 		"Package: a\nVersion: 1\nArchitecture: all\nFilename: ../x\nSize: 1\nSHA256: 00\n",
 		"Package: a\nVersion: 1\nArchitecture: all\nFilename: /x\nSize: 1\nSHA256: 00\n",
 		"Package: a\nVersion: 1\nArchitecture: all\nFilename: x\nSize: 1\nSHA256: 00\n",
-		"Package: a\nVersion: 1\nArchitecture: all\nFilename: x\nSize: -1\n"
-		"SHA256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n",
+		("Package: a\nVersion: 1\nArchitecture: all\nFilename: x\nSize: -1\n"
+		 "SHA256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"),
 		"no field\n",
 	};
 
