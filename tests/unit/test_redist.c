@@ -1,5 +1,7 @@
 #include "tests/support/test.h"
 
+#include <stdlib.h>
+
 #include "builder/build.h"
 #include "builder/fetch.h"
 #include "builder/lock.h"
@@ -17,6 +19,7 @@ struct site {
 	struct stack stack;
 	struct lockfile lock;
 	struct strbuf manifest; /* being made */
+	const char *platform;   /* NULL: linux/amd64 */
 };
 
 static void site_release(struct site *s)
@@ -103,9 +106,9 @@ static void set_stack(struct site *s, const char *cuda, const char *sources, con
 		      const char *packages)
 {
 	cleanup_free char *text = xasprintf("gpuimg: 1\nname: acme/app\ntag: \"1\"\n"
-					    "platforms: [linux/amd64]\nstack: %s\nsources:\n%s"
+					    "platforms: [%s]\nstack: %s\nsources:\n%s"
 					    "stages:\n  runtime:\n    profile: %s\n%s",
-					    cuda, sources, profile, packages);
+					    s->platform ? s->platform : "linux/amd64", cuda, sources, profile, packages);
 	struct error err = { 0 };
 
 	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
@@ -446,6 +449,135 @@ static void test_an_archive_that_is_not_what_was_locked_is_refused(void **state)
 	assert_contains(err.text, "cuda_cudart 13.0.96");
 }
 
+/* A python3 that is found first, keeps what pip is asked for, and cannot do it. */
+static char *lock_with_wheels(struct site *s, const char *profile, bool wheels_first, int *rc,
+			      struct error *err)
+{
+	static const char wheels[] = "  - { id: pip, type: wheels, from: host }\n";
+	cleanup_free char *sources = NULL, *path = NULL, *before = xstrdup(getenv("PATH"));
+	cleanup_free char *python = fs_join(s->dir, "python3"), *asked = fs_join(s->dir, "asked");
+	cleanup_free char *script = xasprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >>%s\n"
+					      "for a; do [ -f \"$a\" ] && cat \"$a\" >>%s; done\nexit 1\n",
+					      asked, asked);
+	struct strbuf text = { 0 };
+	struct error ignored = { 0 };
+
+	sources = xasprintf("%s  - { id: nv, type: redist, url: \"%s\", suite: \"13.0.99\" }\n%s",
+			    wheels_first ? wheels : "", s->url, wheels_first ? "" : wheels);
+	set_stack(s, "{ cuda: \"13.0\" }", sources, profile, "");
+	assert_ok(fs_write(AT_FDCWD, python, slice_str(script), 0755, err), *err);
+	path = xasprintf("%s:%s", s->dir, before);
+	setenv("PATH", path, 1);
+	*rc = lock(s, err);
+	setenv("PATH", before, 1);
+	strbuf_adds(&text, "");
+	if (fs_read(AT_FDCWD, asked, MIB, &text, &ignored) < 0)
+		strbuf_truncate(&text, 0);
+	return strbuf_steal(&text);
+}
+
+static void test_the_first_source_that_has_a_component_brings_it(void **state)
+{
+	static const struct {
+		const char *profile;
+		bool wheels_first;
+		int rc;
+		const char *asked, *not_asked;
+	} cases[] = {
+		{ "base", false, 0, "", "nvidia-" },
+		{ "base", true, -1, "nvidia-cuda-runtime", "cublas" },
+		{ "runtime", false, -1, "nvidia-cuda-nvrtc", "nvidia-cublas" },
+		{ "runtime", false, -1, "nvidia-cufft", "nvidia-cuda-runtime" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup(site_release) struct site s = { 0 };
+		cleanup_free char *asked = NULL;
+		struct error err = { 0 };
+		int rc;
+
+		usual(&s);
+		asked = lock_with_wheels(&s, cases[i].profile, cases[i].wheels_first, &rc, &err);
+		if (rc != cases[i].rc)
+			fail_msg("case %zu: %s", i, err.text);
+		assert_contains(asked, cases[i].asked);
+		if (strstr(asked, cases[i].not_asked))
+			fail_msg("case %zu: asked for %s", i, cases[i].not_asked);
+	}
+}
+
+static void test_arm64_takes_the_archives_for_servers(void **state)
+{
+	cleanup(site_release) struct site s = { .platform = "linux/arm64" };
+	cleanup_free char *sources = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	usual(&s);
+	sources = xasprintf("  - { id: nv, type: redist, url: \"%s\", suite: \"13.0.99\" }\n"
+			    "  - { id: kit, type: dir, path: kit }\n",
+			    s.url);
+	set_stack(&s, "{ cuda: \"13.0\" }", sources, "base", "    packages: { nv: [cuda_cudart] }\n");
+	assert_int_equal(lock(&s, &err), -1);
+	assert_contains(err.text, "cuda_cudart 13.0.96 has no archive for linux-sbsa; there is "
+				  "linux-x86_64");
+}
+
+static void test_devel_needs_the_parts_of_nvcc_only_where_they_are_parts(void **state)
+{
+	static const char *const keys[] = { "cuda_cudart", "cuda_nvcc", "cuda_cccl", "cuda_nvrtc",
+					    "libnvjitlink", "cuda_nvtx", "cuda_profiler_api", "libcublas",
+					    "libcufft", "libcurand", "libcusolver", "libcusparse",
+					    "cuda_cuobjdump" };
+	static const char *const stacks[][2] = { { "{ cuda: \"12.4\" }", "" },
+						 { "{ cuda: \"13.0\" }", "nvidia-cuda-crt" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(stacks); i++) {
+		cleanup(site_release) struct site s = { 0 };
+		cleanup_free char *inputs = NULL;
+		struct error err = { 0 };
+		int rc;
+
+		open_site(&s);
+		for (size_t k = 0; k < ARRAY_LEN(keys); k++)
+			add_component(&s, keys[k], "12.4.127");
+		write_manifest(&s, "13.0.99");
+		ask(&s, stacks[i][0], "devel", "");
+		rc = lock(&s, &err);
+		inputs = inputs_of(&s);
+		if (!*stacks[i][1]) {
+			assert_ok(rc, err);
+			assert_contains(inputs, "libcusparse 12.4.127 toolkit;");
+			assert_contains(inputs, "cuda_cuobjdump 12.4.127 toolkit;");
+			continue;
+		}
+		assert_int_equal(rc, -1);
+		assert_contains(err.text, stacks[i][1]);
+	}
+}
+
+static void test_a_manifest_that_nothing_proves_is_refused(void **state)
+{
+	static const struct http_server_step steps[] = { { .answer = "200 OK\r\n\r\n{}" } };
+	cleanup_http_server struct http_server *server = http_server_start(steps, ARRAY_LEN(steps));
+	cleanup(site_release) struct site s = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s);
+	setenv("http_proxy", http_server_url(server), 1);
+	set_stack(&s, "{ cuda: \"13.0\" }",
+		  "  - { id: nv, type: redist, url: \"http://mirror.example/cuda/redist\", "
+		  "suite: \"13.0.99\" }\n",
+		  "base", "");
+	assert_int_equal(lock(&s, &err), -1);
+	unsetenv("http_proxy");
+	assert_int_equal(err.code, ERROR_INTEGRITY);
+	assert_contains(err.text, "source nv: redistrib_13.0.99.json: nothing proves it");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +592,10 @@ int main(void)
 		cmocka_unit_test(test_a_manifest_that_is_not_there_is_named),
 		cmocka_unit_test(test_a_folder_of_cudnn_takes_its_label_from_stack_cudnn),
 		cmocka_unit_test(test_a_component_that_no_source_has_is_asked_of_nobody),
+		cmocka_unit_test(test_the_first_source_that_has_a_component_brings_it),
+		cmocka_unit_test(test_arm64_takes_the_archives_for_servers),
+		cmocka_unit_test(test_devel_needs_the_parts_of_nvcc_only_where_they_are_parts),
+		cmocka_unit_test(test_a_manifest_that_nothing_proves_is_refused),
 		cmocka_unit_test(test_an_image_is_built_of_archives),
 		cmocka_unit_test(test_an_archive_that_is_not_what_was_locked_is_refused),
 	};
