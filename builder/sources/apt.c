@@ -145,29 +145,6 @@ static int unknown(struct apt_session *s, const struct stack_package *package,
 			   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* The one package of that source which provides a name that no package has. */
-static uint32_t only_provider(struct apt_session *s, const struct deb_spec *spec, const char *id)
-{
-	struct deb_universe *u = &s->universe;
-	const struct deb_name *name = deb_universe_name(u, spec->name);
-	uint32_t found = DEB_NONE;
-
-	if (!name || name->first != DEB_NONE || spec->version.len || spec->arch.len)
-		return DEB_NONE;
-	for (uint32_t i = name->provider; i != DEB_NONE; i = u->provides.items[i].next) {
-		uint32_t at = u->provides.items[i].package;
-		const struct deb_package *p = &u->packages.items[at];
-
-		if (!str_equal(u->indexes.items[p->index].id, id) ||
-		    deb_candidate(u, p->name, deb_package_arch(u, p)) != at || at == found)
-			continue;
-		if (found != DEB_NONE)
-			return DEB_NONE;
-		found = at;
-	}
-	return found;
-}
-
 /* The version that a package keeps, or nothing. */
 static struct slice kept_version(const struct apt_session *s, const struct source_request *request,
 				 struct slice name)
@@ -236,7 +213,7 @@ static int find_root(struct apt_session *s, const struct source_request *request
 	if (at == DEB_NONE)
 		at = deb_find(&s->universe, &spec, request->source->id);
 	if (at == DEB_NONE)
-		at = only_provider(s, &spec, request->source->id);
+		at = deb_find_provider(&s->universe, &spec, request->source->id);
 	if (at == DEB_NONE)
 		return unknown(s, package, &spec, request->source, err);
 	/* The named source and version count, also for what depends on it. */

@@ -272,6 +272,27 @@ uint32_t deb_find(struct deb_universe *u, const struct deb_spec *spec, const cha
 	return n ? best_of(u, n, arch, spec->version, id) : DEB_NONE;
 }
 
+uint32_t deb_find_provider(struct deb_universe *u, const struct deb_spec *spec, const char *id)
+{
+	const struct deb_name *name = deb_universe_name(u, spec->name);
+	uint32_t found = DEB_NONE;
+
+	if (!name || name->first != DEB_NONE || spec->version.len || spec->arch.len)
+		return DEB_NONE;
+	for (uint32_t i = name->provider; i != DEB_NONE; i = u->provides.items[i].next) {
+		uint32_t at = u->provides.items[i].package;
+		const struct deb_package *p = &u->packages.items[at];
+
+		if ((id && !str_equal(u->indexes.items[p->index].id, id)) ||
+		    deb_candidate(u, p->name, deb_package_arch(u, p)) != at || at == found)
+			continue;
+		if (found != DEB_NONE)
+			return DEB_NONE;
+		found = at;
+	}
+	return found;
+}
+
 static bool all_of(struct slice s, const char *set)
 {
 	for (size_t i = 0; i < s.len; i++) {

@@ -144,6 +144,8 @@ bool deb_spec_parse(struct slice spec, struct deb_spec *out);
  * any). DEB_NONE.
  */
 uint32_t deb_find(struct deb_universe *u, const struct deb_spec *spec, const char *id);
+/* For a name that no package has: the one package that provides it. DEB_NONE: none, or several. */
+uint32_t deb_find_provider(struct deb_universe *u, const struct deb_spec *spec, const char *id);
 /*
  * True for names that bring a driver into an image (cuda, cuda-drivers…, cuda-12-6, nvidia-driver…,
  * libcuda1 …): drivers belong to the host.

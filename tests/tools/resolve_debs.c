@@ -28,6 +28,8 @@ static int resolve(struct deb_universe *u, char **names, size_t count, struct de
 		if (deb_spec_parse(slice_str(names[i]), &spec))
 			root.package = deb_find(u, &spec, NULL);
 		if (root.package == DEB_NONE)
+			root.package = deb_find_provider(u, &spec, NULL);
+		if (root.package == DEB_NONE)
 			rc = error_set(err, ERROR_USAGE, "no package %s", names[i]);
 		else if (spec.version.len)
 			deb_universe_force(u, root.package);

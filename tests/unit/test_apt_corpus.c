@@ -12,12 +12,11 @@
 
 #define FIXTURES "tests/fixtures/apt-corpus/"
 
-/* Where we differ on purpose. Each must still differ. */
+/* Where we differ on purpose, and why. Each must still differ. */
 static const struct {
 	const char *set, *reason;
 } known[] = {
-	{ "default-mta", "a name that packages only provide is no package of a manifest; apt takes "
-			 "the provider when there is one alone" },
+	{ NULL, NULL }, /* nowhere */
 };
 
 struct corpus {
@@ -80,6 +79,8 @@ static void resolve(struct deb_universe *u, struct slice set, struct strbuf *out
 
 		assert_true(deb_spec_parse(name, &spec));
 		root.package = deb_find(u, &spec, NULL);
+		if (root.package == DEB_NONE)
+			root.package = deb_find_provider(u, &spec, NULL);
 		known_names &= root.package != DEB_NONE;
 		vec_push(&roots, root);
 	}
@@ -133,7 +134,7 @@ static void compare(struct deb_universe *u, struct slice set, struct slice their
 
 static bool is_known(struct slice set)
 {
-	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+	for (size_t i = 0; known[i].set; i++) {
 		if (slice_is(set, known[i].set))
 			return true;
 	}
@@ -180,7 +181,9 @@ static void test_known_differences_are_still_there(void **state)
 			fail_msg("%.*s is as apt's: take it off the list", (int)set.len,
 				 (const char *)set.data);
 	}
-	assert_int_equal(met, ARRAY_LEN(known));
+	for (size_t i = 0; known[i].set; i++)
+		assert_true(met-- > 0);
+	assert_int_equal(met, 0);
 }
 
 static void test_the_corpus_holds_300_sets(void **state)
