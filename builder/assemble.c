@@ -106,6 +106,9 @@ static void open_input(struct pool_job *job)
 	case LOCK_WHEEL:
 		o->component = open_wheel(o, &o->error);
 		break;
+	case LOCK_RPM: /* build_check_kinds refuses such a lock before anything is opened */
+		error_set(&o->error, ERROR_USAGE, "%s: an .rpm cannot be unpacked", o->input->name);
+		break;
 	case LOCK_TREE:
 		o->component = dir_component(o->assembly->store, o->assembly->stack, o->input,
 					     &o->error);

@@ -276,6 +276,27 @@ static int resolve_apt(struct locking *l, const struct stack_stage *stage, struc
 	return rc;
 }
 
+/* All rpm-md requests of a stage together. */
+static int resolve_rpm(struct locking *l, const struct stack_stage *stage, struct error *err)
+{
+	struct requests requests = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < stage->package_count; i++) {
+		const struct stack_packages *named = &stage->packages[i];
+		struct source_request r = { .stage = stage, .packages = named->items,
+					    .package_count = named->count };
+
+		r.source = stack_source(l->stack, named->source);
+		if (r.source && r.source->type == SOURCE_RPM_MD)
+			vec_push(&requests, r);
+	}
+	if (requests.len)
+		rc = rpmmd_resolve(&l->context, requests.items, requests.len, err);
+	vec_release(&requests);
+	return rc;
+}
+
 static int resolve_others(struct locking *l, const struct stack_stage *stage, struct error *err)
 {
 	for (size_t i = 0; i < stage->package_count; i++) {
@@ -291,10 +312,6 @@ static int resolve_others(struct locking *l, const struct stack_stage *stage, st
 			return -1;
 		if (r.source->type == SOURCE_REDIST && redist_resolve(&l->context, &r, err) < 0)
 			return -1;
-		if (r.source->type == SOURCE_RPM_MD)
-			return stack_error(l->stack, r.source->place, err,
-					   "source '%s': type %s cannot be locked by this version",
-					   r.source->id, stack_source_type_name(r.source->type));
 	}
 	return 0;
 }
@@ -320,8 +337,8 @@ static int lock_platform(struct locking *l, const char *platform, struct error *
 	for (size_t i = 0; i < l->stack->stage_count; i++) {
 		const struct stack_stage *stage = &l->stack->stages[i];
 
-		if (resolve_apt(l, stage, err) < 0 || resolve_wheels(l, stage, err) < 0 ||
-		    resolve_others(l, stage, err) < 0)
+		if (resolve_apt(l, stage, err) < 0 || resolve_rpm(l, stage, err) < 0 ||
+		    resolve_wheels(l, stage, err) < 0 || resolve_others(l, stage, err) < 0)
 			return error_wrap(err, "stage %s (%s)", stage->name, platform);
 	}
 	return 0;

@@ -13,6 +13,7 @@ static const char *const kind_names[] = {
 	[LOCK_WHEEL] = "wheel",
 	[LOCK_TREE] = "tree",
 	[LOCK_REDIST] = "redist",
+	[LOCK_RPM] = "rpm",
 };
 
 /* What the parts of a lock may hold, sorted as they are written. */
@@ -137,7 +138,8 @@ static int get_kind(const json_t *object, const char *where, enum lock_kind *out
 		}
 	}
 	strbuf_add_quoted(&quoted, slice_str(text), QUOTE_LIMIT);
-	return error_set(err, ERROR_USAGE, "%s.kind: %s is not deb, wheel, tree or redist; %s", where,
+	return error_set(err, ERROR_USAGE,
+			 "%s.kind: %s is not deb, wheel, rpm, tree or redist; %s", where,
 			 strbuf_text(&quoted), again);
 }
 

@@ -20,6 +20,7 @@ enum lock_kind {
 	LOCK_WHEEL,
 	LOCK_TREE,   /* a folder source */
 	LOCK_REDIST, /* an archive of a redistrib manifest */
+	LOCK_RPM,
 };
 
 /* One input of one stage. The order within a stage counts: it is that of configuration. */
@@ -29,7 +30,7 @@ struct lock_input {
 	const char *source;  /* id in the manifest */
 	const char *name;    /* package name; LOCK_TREE: path */
 	const char *version; /* "" for LOCK_TREE */
-	const char *arch;    /* "amd64", "all", ""; LOCK_REDIST: "linux-x86_64" */
+	const char *arch;    /* "amd64", "all", "noarch", ""; LOCK_REDIST: "linux-x86_64" */
 	const char *url;     /* where it was found, credentials cut; LOCK_TREE: "" */
 	const char *license; /* as the source calls it: "CUDA Toolkit"; "" or NULL */
 	struct digest digest; /* SHA-256 of the file; LOCK_TREE: of the canonical listing */
@@ -49,9 +50,9 @@ struct lock_platform {
 /* What a source said of itself, for freeze and downgrade checks. */
 struct lock_source {
 	const char *id, *type;
-	const char *suite; /* "bookworm/main amd64", "" */
-	const char *date;  /* of the Release file, RFC 3339 UTC; "" */
-	struct digest digest; /* of the Release file's signed text; of the redistrib manifest */
+	const char *suite; /* "bookworm/main amd64"; of rpm-md "x86_64"; "" */
+	const char *date;  /* of the Release file or repomd.xml, RFC 3339 UTC; "" */
+	struct digest digest; /* of the signed text: Release, repomd.xml; of the redistrib manifest */
 };
 
 struct lock_stack {

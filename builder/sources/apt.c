@@ -289,7 +289,7 @@ static int append(struct apt_session *s, const struct roots *roots, const char *
 /* "13.0" of the solved stack: which builds of NCCL and cuDNN fit. */
 static void set_cuda(struct apt_session *s)
 {
-	const char *cuda = s->context->lock->stack.cuda;
+	const char *cuda = s->context->cuda;
 	struct slice rest = slice_str(cuda ? cuda : ""), part;
 	uint64_t major, minor;
 

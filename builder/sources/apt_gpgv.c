@@ -257,11 +257,14 @@ int apt_release_verify(struct slice text, struct slice signature, const struct a
 		memcpy(reason, err->text, sizeof(reason));
 		name_keys(keys, &names);
 		return error_set(err, ERROR_INTEGRITY,
-				 "%.180s: not trusted by %.120s: %.120s; %s", name,
+				 "%.180s: not trusted by %.120s: %.120s; %s%s", name,
 				 strbuf_text(&names), reason,
 				 strstr(reason, "key") ?
-					 "get the repository's current key and name its file as signed-by" :
-					 "use another mirror, or tell its owner");
+					 "get the repository's current key and name its file as " :
+					 "use another mirror, or tell its owner",
+				 !strstr(reason, "key") ? "" :
+				 keys->setting		? keys->setting :
+							  "signed-by");
 	}
 	return rc;
 }

@@ -66,6 +66,7 @@ struct apt_keys {
 	const char *key_text;            /* an armoured key beside them, or NULL */
 	const char *const *fingerprints; /* when there are any, only keys of these count */
 	size_t fingerprint_count;
+	const char *setting; /* the key of the manifest that names them; NULL: "signed-by" */
 };
 
 /*

@@ -113,8 +113,7 @@ static char *decode_percent(struct slice s)
 	return strbuf_steal(&out);
 }
 
-/* "user:password@" of an address becomes a header; what is left is the address. */
-static char *cut_credentials(const char *uri, char **out_authorization)
+char *apt_cut_credentials(const char *uri, char **out_authorization)
 {
 	const char *mark = strstr(uri, "://"), *rest = mark ? mark + 3 : uri;
 	const char *slash = strchr(rest, '/');
@@ -157,7 +156,7 @@ static int set_addresses(const struct apt_source *source, struct apt_repository 
 			uri++;
 		plain = xasprintf("file://%s", uri);
 	} else {
-		plain = cut_credentials(uri, &r->authorization);
+		plain = apt_cut_credentials(uri, &r->authorization);
 	}
 	r->base = arena_strdup(&r->arena, plain);
 	if (str_equal(suite, "/") || str_equal(suite, "./"))

@@ -48,5 +48,10 @@ int apt_repository_packages(const struct apt_access *access, const struct apt_re
 			    struct error *err) MUST_USE;
 /* Address of a file of the repository, percent-encoded; heap. */
 char *apt_repository_url(const char *base, struct slice filename);
+/*
+ * "user:password@" of an address becomes the value of a header, in *out_authorization (heap; what
+ * was there is freed); the address without it, heap.
+ */
+char *apt_cut_credentials(const char *uri, char **out_authorization);
 
 #endif

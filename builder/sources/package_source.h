@@ -72,6 +72,9 @@ struct source_request {
  * order). `whole_os`: pull in Essential packages too. */
 int apt_resolve(const struct source_context *context, const struct source_request *requests,
 		size_t count, bool whole_os, struct error *err) MUST_USE;
+/* `rpm-md`: all requests of the stage, as for apt; a named package comes from its own source. */
+int rpmmd_resolve(const struct source_context *context, const struct source_request *requests,
+		  size_t count, struct error *err) MUST_USE;
 int wheels_resolve(const struct source_context *context, const struct source_request *requests,
 		   size_t count, struct error *err) MUST_USE;
 /* Locks the whole folder (or the sub-folders named as packages). */

@@ -266,8 +266,8 @@ static void test_bad_members_are_named_by_their_path(void **state)
 static void test_a_kind_of_later_versions_asks_for_a_new_lock(void **state)
 {
 	(void)state;
-	check_change("\"deb\"", "\"rpm\"", ERROR_USAGE,
-		     INPUT ".kind: 'rpm' is not deb, wheel, tree or redist; make the lock anew with gpuimg lock");
+	check_change("\"deb\"", "\"apk\"", ERROR_USAGE,
+		     INPUT ".kind: 'apk' is not deb, wheel, rpm, tree or redist; make the lock anew with gpuimg lock");
 }
 
 static void test_digests_are_checked(void **state)

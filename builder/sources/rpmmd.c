@@ -1,0 +1,757 @@
+#include "builder/sources/rpmmd.h"
+
+#include <solv/dataiterator.h>
+#include <solv/policy.h>
+#include <solv/pool.h>
+#include <solv/poolarch.h>
+#include <solv/problems.h>
+#include <solv/repo.h>
+#include <solv/repo_repomdxml.h>
+#include <solv/repo_rpmmd.h>
+#include <solv/selection.h>
+#include <solv/solver.h>
+#include <solv/transaction.h>
+
+#include "base/nearest.h"
+#include "builder/sources/apt.h"
+#include "builder/sources/apt_release.h"
+#include "builder/sources/apt_repository.h"
+#include "builder/sources/package_source.h"
+#include "formats/compress.h"
+
+enum { SPEC_LIMIT = 255, QUOTE_LIMIT = 80, SHOWN = 6, PROBLEMS_SHOWN = 20 };
+#define TEXT_LIMIT (UINT64_C(8) << 30)
+
+struct rpm_repo {
+	const struct stack_source *source;
+	struct rpmmd_repository repository;
+	struct rpmmd_index index;
+	Repo *repo;
+};
+
+/* One specification, and what it may be. */
+struct rpm_root {
+	const struct stack_source *source;
+	const struct stack_package *package;
+	Queue solvables;
+};
+
+struct session {
+	const struct source_context *context;
+	struct rpmmd_access access;
+	const char *stage;
+	char *machine; /* "x86_64" */
+	Pool *pool;
+	Map considered; /* all but the driver and builds for another CUDA */
+	Queue jobs;
+	VEC(struct rpm_repo *) repos;
+	VEC(struct rpm_root) roots;
+	struct arena arena;
+};
+
+static void release_roots(struct session *s)
+{
+	for (size_t i = 0; i < s->roots.len; i++)
+		queue_free(&s->roots.items[i].solvables);
+	s->roots.len = 0;
+	queue_empty(&s->jobs);
+}
+
+static void session_release(struct session *s)
+{
+	release_roots(s);
+	vec_release(&s->roots);
+	queue_free(&s->jobs);
+	for (size_t i = 0; i < s->repos.len; i++) {
+		rpmmd_repository_release(&s->repos.items[i]->repository);
+		free(s->repos.items[i]);
+	}
+	vec_release(&s->repos);
+	if (s->pool) {
+		s->pool->considered = NULL;
+		pool_free(s->pool);
+	}
+	map_free(&s->considered);
+	free(s->machine);
+	arena_release(&s->arena);
+}
+
+/* ---- repomd.xml ---- */
+
+static Pool *new_pool(void)
+{
+	Pool *pool = pool_create();
+
+	pool_setdebugmask(pool, 0); /* nothing of libsolv is printed but by us */
+	return pool;
+}
+
+static int set_digest(const unsigned char *bytes, Id type, struct digest *out)
+{
+	if (!bytes || (type != REPOKEY_TYPE_SHA256 && type != REPOKEY_TYPE_SHA512))
+		return -1;
+	*out = (struct digest){ .algorithm = type == REPOKEY_TYPE_SHA256 ? DIGEST_SHA256 :
+									   DIGEST_SHA512 };
+	memcpy(out->bytes, bytes, digest_size(out->algorithm));
+	return 0;
+}
+
+/* 1; 0 when there is no file of that type. */
+static int read_file(Pool *pool, Repo *repo, const char *type, const char *name,
+		     struct arena *arena, struct rpmmd_file *out, struct error *err)
+{
+	cleanup_strbuf struct strbuf quoted = { 0 };
+	Dataiterator di;
+	const char *location = NULL;
+	const unsigned char *checksum = NULL;
+	Id checksum_type = 0;
+	bool found;
+
+	dataiterator_init(&di, pool, repo, SOLVID_META, REPOSITORY_REPOMD_TYPE, type, SEARCH_STRING);
+	dataiterator_prepend_keyname(&di, REPOSITORY_REPOMD);
+	found = dataiterator_step(&di);
+	if (found) {
+		dataiterator_setpos_parent(&di);
+		location = pool_lookup_str(pool, SOLVID_POS, REPOSITORY_REPOMD_LOCATION);
+		checksum = pool_lookup_bin_checksum(pool, SOLVID_POS, REPOSITORY_REPOMD_CHECKSUM,
+						    &checksum_type);
+		out->size = pool_lookup_num(pool, SOLVID_POS, REPOSITORY_REPOMD_SIZE, 0);
+	}
+	dataiterator_free(&di);
+	if (!found)
+		return 0;
+	if (!location || !rpmmd_is_path(location)) {
+		strbuf_add_quoted(&quoted, slice_str(location ? location : ""), QUOTE_LIMIT);
+		return error_set(err, ERROR_FORMAT, "%s: the location of '%s' is no path below it: %s",
+				 name, type, strbuf_text(&quoted));
+	}
+	out->location = arena_strdup(arena, location);
+	if (set_digest(checksum, checksum_type, &out->digest) < 0)
+		return error_set(err, ERROR_INTEGRITY,
+				 "%s: '%s' has no checksum of type sha256 or sha512; use a repository "
+				 "that has",
+				 name, type);
+	if (!out->size)
+		return error_set(err, ERROR_FORMAT, "%s: '%s' has no size", name, type);
+	return 1;
+}
+
+static int read_files(Pool *pool, Repo *repo, const char *name, struct arena *arena,
+		      struct rpmmd_index *out, struct error *err)
+{
+	const char *revision = repo_lookup_str(repo, SOLVID_META, REPOSITORY_REVISION);
+	uint64_t date = repo_lookup_num(repo, SOLVID_META, REPOSITORY_TIMESTAMP, 0);
+	int rc = read_file(pool, repo, "primary", name, arena, &out->primary, err);
+
+	if (rc == 0)
+		return error_set(err, ERROR_FORMAT, "%s: names no primary metadata", name);
+	if (rc < 0 || read_file(pool, repo, "filelists", name, arena, &out->filelists, err) < 0)
+		return -1;
+	if (!date && (!revision || !slice_u64(slice_str(revision), &date)))
+		date = 0;
+	out->date = date < UINT64_C(1) << 36 ? (int64_t)date : 0; /* later than year 4000: no date */
+	return 0;
+}
+
+int rpmmd_index_parse(struct slice text, const char *name, struct arena *arena,
+		      struct rpmmd_index *out, struct error *err)
+{
+	Pool *pool;
+	Repo *repo;
+	FILE *file;
+	int rc;
+
+	*out = (struct rpmmd_index){ 0 };
+	if (!text.len)
+		return error_set(err, ERROR_FORMAT, "%s: is empty", name);
+	file = fmemopen((void *)(uintptr_t)text.data, text.len, "r");
+	if (!file)
+		return error_set_errno(err, errno, "%s", name);
+	pool = new_pool();
+	repo = repo_create(pool, "repomd");
+	rc = repo_add_repomdxml(repo, file, 0);
+	fclose(file);
+	if (rc != 0)
+		error_set(err, ERROR_FORMAT, "%s: %.200s", name, pool_errstr(pool));
+	else
+		rc = read_files(pool, repo, name, arena, out, err);
+	pool_free(pool);
+	return rc ? -1 : 0;
+}
+
+/* ---- packages ---- */
+
+/* A stream that libsolv reads as a FILE. */
+struct cookie {
+	struct stream *stream;
+	struct error error;
+	bool broken;
+};
+
+static ssize_t cookie_read(void *user, char *buf, size_t len)
+{
+	struct cookie *c = user;
+	ssize_t n = len ? stream_read(c->stream, buf, len, &c->error) : 0;
+
+	c->broken |= n < 0;
+	return n;
+}
+
+static int add_xml(struct rpm_repo *r, struct stream *text, const char *language, int flags,
+		   struct error *err)
+{
+	struct cookie cookie = { .stream = text };
+	FILE *file = fopencookie(&cookie, "r", (cookie_io_functions_t){ .read = cookie_read });
+	int rc;
+
+	if (!file)
+		return error_set_errno(err, errno, "fopencookie");
+	rc = repo_add_rpmmd(r->repo, file, language, flags);
+	fclose(file);
+	if (cookie.broken) {
+		*err = cookie.error;
+		return -1;
+	}
+	if (rc != 0)
+		return error_set(err, ERROR_FORMAT, "%.200s", pool_errstr(r->repo->pool));
+	return stream_drain(text, NULL, err);
+}
+
+static int add_metadata(struct session *s, struct rpm_repo *r, const struct rpmmd_file *which,
+			const char *language, int flags, struct error *err)
+{
+	int fd = rpmmd_repository_file(&s->access, &r->repository, which, err);
+	cleanup_stream struct stream *file = fd < 0 ? NULL : stream_fd(fd, which->location);
+	cleanup_stream struct stream *plain = NULL, *limited = NULL;
+
+	if (!file)
+		return -1;
+	plain = decompress_auto(file, NULL, err);
+	if (!plain)
+		return error_wrap(err, "%s%s", r->repository.display, which->location);
+	limited = stream_limit(plain, TEXT_LIMIT);
+	if (add_xml(r, limited, language, flags, err) < 0)
+		return error_wrap(err, "%s%s", r->repository.display, which->location);
+	return 0;
+}
+
+/* The same source twice (two stages) is one record. */
+static void record(const struct session *s, const struct rpm_repo *r)
+{
+	struct lockfile *lock = s->context->lock;
+	struct lock_source *found = NULL;
+	char date[32];
+
+	for (size_t i = 0; i < lock->sources.len; i++) {
+		struct lock_source *it = &lock->sources.items[i];
+
+		if (str_equal(it->id, r->source->id) && str_equal(it->suite, s->machine) &&
+		    digest_equal(&it->digest, &r->repository.digest))
+			found = it;
+	}
+	if (!found)
+		found = vec_add(&lock->sources);
+	found->id = arena_strdup(&lock->arena, r->source->id);
+	found->type = "rpm-md";
+	found->suite = arena_strdup(&lock->arena, s->machine);
+	found->date = r->index.date ?
+			      arena_strdup(&lock->arena, apt_date_text(r->index.date, date)) :
+			      "";
+	found->digest = r->repository.digest;
+}
+
+static int open_source(struct session *s, const struct stack_source *source, int priority,
+		       struct error *err)
+{
+	const struct stack *stack = s->context->stack;
+	struct rpm_repo *r = xcalloc(1, sizeof(*r));
+	cleanup_free char *url = apt_fill_url(source->url, &s->context->platform);
+	const char *key = source->gpgkey, *folder = stack->directory;
+
+	vec_push(&s->repos, r);
+	r->source = source;
+	if (!url)
+		return stack_error(stack, source->place, err,
+				   "source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
+				   "in", source->id);
+	if (!key)
+		return stack_error(stack, source->place, err,
+				   "source '%s': an rpm-md source needs gpgkey: the file with the key "
+				   "of the repository", source->id);
+	if (key[0] != '/')
+		key = arena_printf(&s->arena, "%s/%s", folder && *folder ? folder : ".", key);
+	if (rpmmd_repository_open(&s->access, url, key, &r->repository, err) < 0 ||
+	    rpmmd_index_parse(strbuf_slice(&r->repository.repomd), r->repository.display,
+			      &r->repository.arena, &r->index, err) < 0)
+		return error_wrap(err, "source '%s'", source->id);
+	r->repo = repo_create(s->pool, source->id);
+	r->repo->priority = priority;
+	if (add_metadata(s, r, &r->index.primary, NULL, 0, err) < 0)
+		return error_wrap(err, "source '%s'", source->id);
+	record(s, r);
+	out_verbose(s->context->out, "%s: %d packages", source->id, r->repo->nsolvables);
+	return 0;
+}
+
+/* The driver is never taken, whoever asks for it, nor a build for another CUDA. */
+static void drop_misfits(struct session *s)
+{
+	const char *cuda = s->context->cuda;
+	Pool *pool = s->pool;
+	Id p;
+
+	map_free(&s->considered);
+	map_init(&s->considered, pool->nsolvables);
+	map_setall(&s->considered);
+	FOR_POOL_SOLVABLES(p) {
+		const Solvable *it = &pool->solvables[p];
+
+		if (rpmmd_is_driver(pool_id2str(pool, it->name)) ||
+		    !rpmmd_fits_cuda(pool_id2str(pool, it->evr), cuda))
+			map_clr(&s->considered, p);
+	}
+	pool->considered = &s->considered;
+}
+
+static void prepare(struct session *s)
+{
+	drop_misfits(s);
+	pool_addfileprovides(s->pool);
+	pool_createwhatprovides(s->pool);
+}
+
+static int open_all(struct session *s, struct error *err)
+{
+	const struct stack *stack = s->context->stack;
+
+	s->pool = new_pool();
+	if (pool_setdisttype(s->pool, DISTTYPE_RPM) < 0)
+		return error_set(err, ERROR_NOT_FOUND,
+				 "the libsolv of this machine does not know RPM packages");
+	pool_setarch(s->pool, s->machine);
+	for (size_t i = 0; i < stack->source_count; i++) {
+		if (stack->sources[i].type == SOURCE_RPM_MD &&
+		    open_source(s, &stack->sources[i], (int)(stack->source_count - i), err) < 0)
+			return -1;
+	}
+	prepare(s);
+	return 0;
+}
+
+/* ---- what is asked for ---- */
+
+static struct rpm_repo *repo_of(const struct session *s, const struct stack_source *source)
+{
+	for (size_t i = 0; i < s->repos.len; i++) {
+		if (s->repos.items[i]->source == source)
+			return s->repos.items[i];
+	}
+	return NULL;
+}
+
+static int unknown(struct session *s, const struct rpm_root *root, Queue *elsewhere,
+		   struct error *err)
+{
+	const struct stack_package *package = root->package;
+	struct nearest near = nearest_start(package->spec);
+	cleanup_strbuf struct strbuf text = { 0 };
+	Pool *pool = s->pool;
+	Id p;
+
+	for (int i = 0; i < elsewhere->count && i < SHOWN; i++) {
+		Solvable *it = pool_id2solvable(pool, elsewhere->elements[i]);
+
+		strbuf_addf(&text, "%s%s (%s)", i ? ", " : "", pool_solvable2str(pool, it),
+			    it->repo->name);
+	}
+	if (text.len)
+		return stack_error(s->context->stack, package->place, err,
+				   "source '%s' has no package '%s' for %s; there is: %s",
+				   root->source->id, package->spec, s->machine, strbuf_text(&text));
+	FOR_POOL_SOLVABLES(p) {
+		if (pool->solvables[p].repo == repo_of(s, root->source)->repo)
+			nearest_try(&near, pool_id2str(pool, pool->solvables[p].name));
+	}
+	return stack_error(s->context->stack, package->place, err,
+			   "source '%s' has no package '%s' for %s%s%s%s", root->source->id,
+			   package->spec, s->machine, near.best ? "; did you mean '" : "",
+			   near.best ? near.best : "", near.best ? "'?" : "");
+}
+
+static int check_spec(struct session *s, const struct stack_package *package, struct error *err)
+{
+	const char *spec = package->spec ? package->spec : "";
+	cleanup_free char *name = NULL;
+	size_t len = strlen(spec);
+	bool good = len && len <= SPEC_LIMIT && *spec != '@' && *spec != '-' && *spec != '/';
+
+	for (size_t i = 0; i < len; i++)
+		good &= spec[i] >= ' ' && spec[i] != 0x7f && !strchr("*?[]{}", spec[i]);
+	if (!good)
+		return stack_error(s->context->stack, package->place, err,
+				   "'%.80s' is no request for an RPM package; it is NAME, "
+				   "NAME-VERSION, \"NAME = VERSION\" or NAME.ARCH",
+				   package->spec ? spec : "requirements");
+	name = xstrndup(spec, strcspn(spec, " <>="));
+	if (rpmmd_is_driver(name))
+		return stack_error(s->context->stack, package->place, err,
+				   "'%s' brings the driver into the image, which belongs to the host: "
+				   "name the libraries you need (cuda-toolkit-…, cuda-libraries-…), or "
+				   "leave them to the stack section",
+				   spec);
+	return 0;
+}
+
+/* Everything of that source which a specification may be; an install job of it. */
+static int add_root(struct session *s, const struct source_request *request,
+		    const struct stack_package *package, struct error *err)
+{
+	static const int ways[] = {
+		SELECTION_NAME | SELECTION_REL | SELECTION_DOTARCH,
+		SELECTION_CANON | SELECTION_DOTARCH,
+		SELECTION_PROVIDES | SELECTION_REL | SELECTION_DOTARCH,
+	};
+	struct rpm_root *root;
+	Queue selection, elsewhere, here;
+
+	if (check_spec(s, package, err) < 0)
+		return -1;
+	root = vec_add(&s->roots);
+	*root = (struct rpm_root){ .source = request->source, .package = package };
+	queue_init(&root->solvables);
+	queue_init(&selection);
+	queue_init(&elsewhere);
+	queue_init(&here);
+	queue_push2(&here, SOLVER_SOLVABLE_REPO | SOLVER_SETREPO,
+		    repo_of(s, request->source)->repo->repoid);
+	for (size_t i = 0; i < ARRAY_LEN(ways) && !root->solvables.count; i++) {
+		selection_make(s->pool, &selection, package->spec, ways[i]);
+		if (!elsewhere.count)
+			selection_solvables(s->pool, &selection, &elsewhere);
+		selection_filter(s->pool, &selection, &here);
+		selection_solvables(s->pool, &selection, &root->solvables);
+	}
+	for (int i = 0; i + 1 < selection.count && root->solvables.count; i += 2)
+		queue_push2(&s->jobs, selection.elements[i] | SOLVER_INSTALL,
+			    selection.elements[i + 1]);
+	if (!root->solvables.count)
+		unknown(s, root, &elsewhere, err);
+	queue_free(&selection);
+	queue_free(&elsewhere);
+	queue_free(&here);
+	return root->solvables.count ? 0 : -1;
+}
+
+/* Packages of the lock before are preferred, where they are still to be had. */
+static void favour_kept(struct session *s)
+{
+	const struct source_keep *keep = &s->context->keep;
+	Pool *pool = s->pool;
+	Id p;
+
+	for (size_t i = 0; keep->inputs && i < keep->inputs->inputs.len; i++) {
+		const struct lock_input *in = &keep->inputs->inputs.items[i];
+
+		if (!source_keeps(keep, in, LOCK_RPM, s->stage))
+			continue;
+		FOR_POOL_SOLVABLES(p) {
+			Solvable *it = pool_id2solvable(pool, p);
+
+			if (str_equal(pool_id2str(pool, it->name), in->name) &&
+			    str_equal(pool_id2str(pool, it->evr), in->version) &&
+			    str_equal(pool_id2str(pool, it->arch), in->arch) &&
+			    str_equal(it->repo->name, in->source))
+				queue_push2(&s->jobs, SOLVER_FAVOR | SOLVER_SOLVABLE, p);
+		}
+	}
+}
+
+static int add_roots(struct session *s, const struct source_request *requests, size_t count,
+		     struct error *err)
+{
+	release_roots(s);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < requests[i].package_count; k++) {
+			if (add_root(s, &requests[i], &requests[i].packages[k], err) < 0)
+				return -1;
+		}
+	}
+	favour_kept(s);
+	return 0;
+}
+
+/* ---- file dependencies ---- */
+
+/* Whether a dependency names a file that no package is known to have. */
+static bool lacks_file(Pool *pool, Id dep)
+{
+	if (ISRELDEP(dep)) {
+		Reldep *rel = GETRELDEP(pool, dep);
+
+		switch (rel->flags) {
+		case REL_AND:
+		case REL_OR:
+		case REL_WITH:
+		case REL_WITHOUT:
+		case REL_COND:
+		case REL_UNLESS:
+		case REL_ELSE:
+			return lacks_file(pool, rel->name) || lacks_file(pool, rel->evr);
+		default:
+			return false;
+		}
+	}
+	return *pool_id2str(pool, dep) == '/' && !pool->whatprovidesdata[pool_whatprovides(pool, dep)];
+}
+
+/*
+ * Whether anything that could come in needs a file that the primary metadata does not list. What
+ * could come in is everything reachable through Requires: more than what will.
+ */
+static bool needs_filelists(struct session *s)
+{
+	Pool *pool = s->pool;
+	Queue todo, requires;
+	Map seen;
+	bool found = false;
+	Id p, pp;
+
+	map_init(&seen, pool->nsolvables);
+	queue_init(&todo);
+	queue_init(&requires);
+	for (size_t i = 0; i < s->roots.len; i++)
+		queue_insertn(&todo, todo.count, s->roots.items[i].solvables.count,
+			      s->roots.items[i].solvables.elements);
+	while (todo.count && !found) {
+		Id at = queue_pop(&todo);
+
+		if (MAPTST(&seen, at))
+			continue;
+		map_set(&seen, at);
+		queue_empty(&requires);
+		solvable_lookup_deparray(pool_id2solvable(pool, at), SOLVABLE_REQUIRES, &requires, 0);
+		for (int i = 0; i < requires.count && !found; i++) {
+			found = lacks_file(pool, requires.elements[i]);
+			FOR_PROVIDES(p, pp, requires.elements[i]) {
+				if (!MAPTST(&seen, p))
+					queue_push(&todo, p);
+			}
+		}
+	}
+	queue_free(&requires);
+	queue_free(&todo);
+	map_free(&seen);
+	return found;
+}
+
+static int add_filelists(struct session *s, struct error *err)
+{
+	for (size_t i = 0; i < s->repos.len; i++) {
+		struct rpm_repo *r = s->repos.items[i];
+
+		if (!r->index.filelists.location)
+			continue;
+		out_verbose(s->context->out, "%s: reading its file lists", r->source->id);
+		if (add_metadata(s, r, &r->index.filelists, "FL",
+				 REPO_EXTEND_SOLVABLES | REPO_LOCALPOOL, err) < 0)
+			return error_wrap(err, "source '%s'", r->source->id);
+	}
+	prepare(s);
+	return 0;
+}
+
+/* ---- the answer ---- */
+
+static void explain_solutions(Solver *solver, Id problem, struct strbuf *out)
+{
+	Id solution = 0;
+
+	while ((solution = solver_next_solution(solver, problem, solution)) != 0) {
+		Id element = 0, p, rp;
+		const char *before = "\n    a way out: ";
+
+		while ((element = solver_next_solutionelement(solver, problem, solution, element, &p,
+							      &rp)) != 0) {
+			strbuf_addf(out, "%s%s", before, solver_solutionelement2str(solver, p, rp));
+			before = ", ";
+		}
+	}
+}
+
+/* Whether a dependency is left open because only the driver would meet it. */
+static bool wants_driver(Pool *pool, Id dep)
+{
+	Id p;
+
+	FOR_POOL_SOLVABLES(p) {
+		Solvable *it = pool_id2solvable(pool, p);
+
+		if (dep && rpmmd_is_driver(pool_id2str(pool, it->name)) &&
+		    pool_match_nevr(pool, it, dep))
+			return true;
+	}
+	return false;
+}
+
+/* libsolv's own words, each problem with all that leads to it. */
+static void explain(Solver *solver, struct strbuf *out)
+{
+	Pool *pool = solver->pool;
+	Id problem = 0;
+	size_t shown = 0;
+	Queue rules;
+
+	queue_init(&rules);
+	while ((problem = solver_next_problem(solver, problem)) != 0 && shown++ < PROBLEMS_SHOWN) {
+		cleanup_free char *headline = xstrdup(solver_problem2str(solver, problem));
+
+		strbuf_addf(out, "%s%s", out->len ? "\n" : "", headline);
+		queue_empty(&rules);
+		solver_findallproblemrules(solver, problem, &rules);
+		for (int i = 0; i < rules.count; i++) {
+			Id source, target, dep;
+			SolverRuleinfo type =
+				solver_ruleinfo(solver, rules.elements[i], &source, &target, &dep);
+			const char *text =
+				solver_problemruleinfo2str(solver, type, source, target, dep);
+
+			if (type != SOLVER_RULE_JOB && !str_equal(text, headline))
+				strbuf_addf(out, "\n    %s", text);
+			if (wants_driver(pool, dep))
+				strbuf_adds(out, "\n    (there is such a package, but it brings the "
+						 "driver, which belongs to the host)");
+		}
+		explain_solutions(solver, problem, out);
+	}
+	queue_free(&rules);
+}
+
+static char *package_url(const struct session *s, Solvable *package)
+{
+	const char *base = solvable_lookup_str(package, SOLVABLE_MEDIABASE);
+	const char *location = solvable_lookup_location(package, NULL);
+	cleanup_free char *folder = NULL;
+
+	for (size_t i = 0; !base && i < s->repos.len; i++) {
+		if (s->repos.items[i]->repo == package->repo)
+			base = s->repos.items[i]->repository.base;
+	}
+	if (!location || !*location || *location == '/' || !base || !strstr(base, "://"))
+		return NULL;
+	folder = xasprintf("%s%s", base, str_ends(base, "/") ? "" : "/");
+	return apt_repository_url(folder, slice_str(location));
+}
+
+static bool is_requested(const struct session *s, Id package)
+{
+	for (size_t i = 0; i < s->roots.len; i++) {
+		const Queue *q = &s->roots.items[i].solvables;
+
+		for (int k = 0; k < q->count; k++) {
+			if (q->elements[k] == package)
+				return true;
+		}
+	}
+	return false;
+}
+
+static int append_one(struct session *s, Id id, struct error *err)
+{
+	struct arena *a = &s->context->lock->arena;
+	Pool *pool = s->pool;
+	Solvable *package = pool_id2solvable(pool, id);
+	const char *name = pool_id2str(pool, package->name), *evr = pool_id2str(pool, package->evr);
+	const char *arch = pool_id2str(pool, package->arch);
+	cleanup_free char *url = package_url(s, package);
+	cleanup_strbuf struct strbuf quoted = { 0 };
+	struct lock_input input = { .kind = LOCK_RPM, .requested = is_requested(s, id) };
+	const unsigned char *checksum;
+	Id type = 0;
+
+	strbuf_add_quoted(&quoted, slice_str(pool_solvable2str(pool, package)), QUOTE_LIMIT);
+	if (!rpmmd_is_word(name) || !rpmmd_is_word(evr) || !rpmmd_is_word(arch) || !url || !rpmmd_is_word(url))
+		return error_set(err, ERROR_FORMAT,
+				 "source '%s': the metadata of %s is malformed: name, version, "
+				 "architecture or location",
+				 package->repo->name, strbuf_text(&quoted));
+	checksum = solvable_lookup_bin_checksum(package, SOLVABLE_CHECKSUM, &type);
+	input.size = solvable_lookup_num(package, SOLVABLE_DOWNLOADSIZE, 0);
+	if (set_digest(checksum, type, &input.digest) < 0 || input.digest.algorithm != DIGEST_SHA256)
+		return error_set(err, ERROR_INTEGRITY,
+				 "source '%s': %s has no checksum of type sha256; use a repository "
+				 "that has",
+				 package->repo->name, strbuf_text(&quoted));
+	input.stage = arena_strdup(a, s->stage);
+	input.source = arena_strdup(a, package->repo->name);
+	input.name = arena_strdup(a, name);
+	input.version = arena_strdup(a, evr);
+	input.arch = arena_strdup(a, arch);
+	input.url = arena_strdup(a, url);
+	vec_push(&s->context->inputs->inputs, input);
+	return 0;
+}
+
+static int append(struct session *s, Solver *solver, struct error *err)
+{
+	Transaction *t = solver_create_transaction(solver);
+	size_t before = s->context->inputs->inputs.len;
+	int rc = 0;
+
+	transaction_order(t, 0);
+	for (int i = 0; i < t->steps.count && rc == 0; i++)
+		rc = append_one(s, t->steps.elements[i], err);
+	if (rc < 0)
+		s->context->inputs->inputs.len = before;
+	transaction_free(t);
+	return rc;
+}
+
+static int solve(struct session *s, struct error *err)
+{
+	Solver *solver = solver_create(s->pool);
+	cleanup_strbuf struct strbuf why = { 0 };
+	int rc;
+
+	solver_set_flag(solver, SOLVER_FLAG_IGNORE_RECOMMENDED, 1);
+	if (solver_solve(solver, &s->jobs) == 0) {
+		rc = append(s, solver, err);
+	} else {
+		explain(solver, &why);
+		out_note(s->context->out, "%s", strbuf_text(&why));
+		rc = error_set(err, ERROR_VERDICT, "the packages do not fit: %.*s",
+			       (int)MIN(strcspn(strbuf_text(&why), "\n"), (size_t)300),
+			       strbuf_text(&why));
+	}
+	solver_free(solver);
+	return rc;
+}
+
+static int resolve(struct session *s, const struct source_request *requests, size_t count,
+		   struct error *err)
+{
+	if (open_all(s, err) < 0 || add_roots(s, requests, count, err) < 0)
+		return -1;
+	/* Selections are good for one reading of the providers only. */
+	if (needs_filelists(s) && (add_filelists(s, err) < 0 || add_roots(s, requests, count, err) < 0))
+		return -1;
+	return solve(s, err);
+}
+
+int rpmmd_resolve(const struct source_context *context, const struct source_request *requests,
+		  size_t count, struct error *err)
+{
+	struct session s = {
+		.context = context,
+		.access = { .store = context->store, .http = context->http },
+		.stage = count && requests[0].stage ? requests[0].stage->name : "",
+		.machine = apt_fill_url("{arch}", &context->platform),
+	};
+	int rc;
+
+	queue_init(&s.jobs);
+	rc = !s.machine ? error_set(err, ERROR_USAGE, "RPM has no architecture for %s/%s",
+				    context->platform.os, context->platform.architecture) :
+			  resolve(&s, requests, count, err);
+	session_release(&s);
+	return rc;
+}

@@ -1,0 +1,71 @@
+#include "builder/sources/rpmmd.h"
+
+#include "builder/sources/deb_universe.h"
+
+bool rpmmd_is_driver(const char *name)
+{
+	static const char *const begins[] = {
+		"kmod-nvidia",	      "akmod-nvidia",	   "dkms-nvidia",	  "nvidia-kmod",
+		"xorg-x11-drv-nvidia", "nvidia-modprobe",   "nvidia-persistenced", "nvidia-settings",
+		"nvidia-xconfig",      "libnvidia-ml",	    "libnvidia-cfg",	   "libnvidia-fbc",
+		"libnvidia-gpucomp",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(begins); i++) {
+		if (str_starts(name, begins[i]))
+			return true;
+	}
+	return deb_is_driver(slice_str(name));
+}
+
+/* "12.6" */
+static bool read_cuda(struct slice text, uint64_t *out_major, uint64_t *out_minor)
+{
+	struct slice major;
+
+	return slice_cut(&text, '.', &major) && slice_u64(major, out_major) &&
+	       slice_cut(&text, '.', &major) && slice_u64(major, out_minor);
+}
+
+bool rpmmd_fits_cuda(const char *evr, const char *cuda)
+{
+	const char *mark = strstr(evr, "+cuda");
+	uint64_t built_major, built_minor, major, minor;
+	size_t len;
+
+	if (!mark || !cuda || !read_cuda(slice_str(cuda), &major, &minor))
+		return true;
+	mark += strlen("+cuda");
+	len = strspn(mark, "0123456789.");
+	if (!read_cuda(slice_of(mark, len), &built_major, &built_minor))
+		return true;
+	return built_major == major && built_minor <= minor;
+}
+
+bool rpmmd_is_path(const char *path)
+{
+	struct slice rest = slice_str(path), part;
+
+	if (!*path || *path == '/')
+		return false;
+	for (const char *c = path; *c; c++) {
+		if (*c <= ' ' || *c == 0x7f || *c == ':')
+			return false;
+	}
+	while (slice_cut(&rest, '/', &part)) {
+		if (slice_is(part, ".."))
+			return false;
+	}
+	return true;
+}
+
+bool rpmmd_is_word(const char *text)
+{
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		if (*text <= ' ' || *text >= 0x7f)
+			return false;
+	}
+	return true;
+}
