@@ -35,6 +35,8 @@ fuzz_src := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 fuzz_bin := $(fuzz_src:%.c=$O/%)
 headers  := $(sort $(wildcard $(modules:%=%/*.h) cli/*.h tests/support/*.h))
 
+formatted := $(sort $(filter-out manifests/library/%,$(shell git ls-files '*.c' '*.h' 2>/dev/null)))
+
 .DELETE_ON_ERROR:
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -163,6 +165,12 @@ check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tool
 check-tables: $O/gpuimg ## the compatibility tables are consistent
 	$Q$O/gpuimg matrix --check
 
+format: ## format all sources
+	@clang-format -i $(formatted)
+
+check-format: ## the sources are formatted
+	@clang-format --dry-run --Werror $(formatted)
+
 check-kernels: ## the committed PTX assembles (where a CUDA toolkit is)
 	@testkernels/kernels/check
 
@@ -223,5 +231,5 @@ install: all ## DESTDIR and PREFIX are honoured
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: all help docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt bench demo install clean FORCE

@@ -112,13 +112,13 @@ static inline int steal_fd(int *fd)
 }
 
 /* For `void name(TYPE *)` taking NULL: cleanup_NAME(TYPE *var) calls it on a heap pointer. */
-#define DEFINE_CLEANUP(type, free_fn)                 \
+#define DEFINE_CLEANUP(type, free_fn)                  \
 	UNUSED static inline void free_fn##_p(type *p) \
-	{                                             \
-		free_fn(*p);                          \
+	{                                              \
+		free_fn(*p);                           \
 	}
 
-#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol atoll gets strncpy strncat mktemp \
-	tmpnam setlocale
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol atoll gets strncpy strncat \
+	mktemp tmpnam setlocale
 
 #endif

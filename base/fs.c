@@ -200,7 +200,7 @@ int fs_pending_open_named(int dirfd, struct fs_pending *out, struct error *err)
 int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err)
 {
 	int fd = access("/proc/self/fd", X_OK) < 0 ? -1 : /* it gets its name through there */
-		 openat(dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+			 openat(dirfd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return fs_pending_open_named(dirfd, out, err);
@@ -314,11 +314,11 @@ int fs_remove_tree(int dirfd, const char *path, struct error *err)
 	if (fs_list(dirfd, path, &names, err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < names.len; i++) {
-		cleanup_fd int fd = openat(dirfd, path,
-					   O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		cleanup_fd int fd =
+			openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-		rc = fd < 0 ? error_set_errno(err, errno, "open directory %s", path) :
-			      fs_remove_tree(fd, names.items[i], err);
+		rc = fd < 0 ? error_set_errno(err, errno, "open directory %s", path)
+			    : fs_remove_tree(fd, names.items[i], err);
 	}
 	fs_names_release(&names);
 	if (rc == 0 && unlinkat(dirfd, path, AT_REMOVEDIR) < 0 && errno != ENOENT)
@@ -351,8 +351,8 @@ static int walk(int dirfd, const char *dir, const char *prefix, int depth, fs_vi
 		return -1;
 	}
 	for (size_t i = 0; rc == 0 && i < names.len; i++) {
-		cleanup_free char *path = *prefix ? fs_join(prefix, names.items[i]) :
-						    xstrdup(names.items[i]);
+		cleanup_free char *path =
+			*prefix ? fs_join(prefix, names.items[i]) : xstrdup(names.items[i]);
 		struct fs_entry e = { .path = path, .name = names.items[i], .dirfd = fd };
 
 		if (fstatat(fd, e.name, &e.st, AT_SYMLINK_NOFOLLOW) < 0) {

@@ -39,9 +39,9 @@ int fs_remove_tree(int dirfd, const char *path, struct error *err) MUST_USE;
  * when released before fs_pending_commit. `dirfd` must outlive it.
  */
 struct fs_pending {
-	int dirfd;        /* borrowed */
-	int fd;           /* write here */
-	char *temporary;  /* name within dirfd; NULL: none */
+	int dirfd;       /* borrowed */
+	int fd;          /* write here */
+	char *temporary; /* name within dirfd; NULL: none */
 };
 
 int fs_pending_open(int dirfd, struct fs_pending *out, struct error *err) MUST_USE;
@@ -78,7 +78,8 @@ enum { FS_WALK_PAST = 2 };
 
 /*
  * Visit each entry below `root` (not the root itself), a directory before what it holds, siblings
- * in bytewise order. What vanishes meanwhile is passed over. Any other non-zero result of `visit` ends the walk and is returned.
+ * in bytewise order. What vanishes meanwhile is passed over. Any other non-zero result of `visit`
+ * ends the walk and is returned.
  */
 int fs_walk(int dirfd, const char *root, fs_visit_fn *visit, void *user,
 	    struct error *err) MUST_USE;

@@ -36,8 +36,8 @@ bool process_available(const char *name)
 	if (strchr(name, '/'))
 		return is_program(name);
 	while (slice_cut(&rest, ':', &dir)) {
-		cleanup_free char *full = xasprintf("%.*s/%s", (int)dir.len,
-						    (const char *)dir.data, name);
+		cleanup_free char *full =
+			xasprintf("%.*s/%s", (int)dir.len, (const char *)dir.data, name);
 
 		if (dir.len && is_program(full))
 			return true;
@@ -292,8 +292,7 @@ int process_run(const struct process *p, struct process_result *out, struct erro
 		await(pid, 0, out);
 		pipes_close(&pipes);
 		if (failed == ENOENT)
-			return error_set(err, ERROR_NOT_FOUND, "%s: no such program",
-					 p->argv[0]);
+			return error_set(err, ERROR_NOT_FOUND, "%s: no such program", p->argv[0]);
 		return error_set_errno(err, failed, "start %s", p->argv[0]);
 	}
 	converse(p, &pipes, end, out, &over);

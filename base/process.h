@@ -14,11 +14,11 @@ struct process {
 	struct slice stdin_data; /* fed to standard input; empty: /dev/null */
 	int extra_fd;            /* when > 0: descriptor that appears as `extra_as` in the child */
 	int extra_as;
-	bool inherit_stderr;     /* standard error goes to ours instead of out_stderr */
-	bool no_network;         /* start in an empty network namespace (needs privilege) */
-	uint64_t timeout_ms;     /* 0: none; the child is killed when it is over */
-	uint64_t output_limit;   /* most bytes to keep of each output; 0: 16 MiB */
-	bool keep_tail;          /* of more than that (64 KiB or more) keep the end; else ERROR_LIMIT */
+	bool inherit_stderr;   /* standard error goes to ours instead of out_stderr */
+	bool no_network;       /* start in an empty network namespace (needs privilege) */
+	uint64_t timeout_ms;   /* 0: none; the child is killed when it is over */
+	uint64_t output_limit; /* most bytes to keep of each output; 0: 16 MiB */
+	bool keep_tail; /* of more than that (64 KiB or more) keep the end; else ERROR_LIMIT */
 };
 
 struct process_result {

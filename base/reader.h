@@ -81,9 +81,8 @@ static inline uint64_t reader_u64(struct reader *r)
 /* Text up to a NUL, which is consumed and not returned; bad when there is none. */
 static inline struct slice reader_cstr(struct reader *r)
 {
-	const uint8_t *nul = r->bad || !reader_left(r) ?
-				     NULL :
-				     memchr(r->s.data + r->at, 0, reader_left(r));
+	const uint8_t *nul =
+		r->bad || !reader_left(r) ? NULL : memchr(r->s.data + r->at, 0, reader_left(r));
 	struct slice out = { 0 };
 
 	if (!nul) {

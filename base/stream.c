@@ -26,7 +26,8 @@ int stream_read_exact(struct stream *s, void *buf, size_t len, struct error *err
 		if (n < 0)
 			return -1;
 		if (n == 0)
-			return error_set(err, ERROR_FORMAT, "ends early, %zu bytes are missing", len);
+			return error_set(err, ERROR_FORMAT, "ends early, %zu bytes are missing",
+					 len);
 		at += n;
 		len -= (size_t)n;
 	}
@@ -227,7 +228,8 @@ static ssize_t verify_read(struct stream *base, void *buf, size_t len, struct er
 		return -1;
 	s->seen += (uint64_t)n;
 	if (s->seen > s->limit || (n == 0 && s->seen < s->limit))
-		return error_set(err, ERROR_INTEGRITY, "holds %s than the %" PRIu64 " bytes expected",
+		return error_set(err, ERROR_INTEGRITY,
+				 "holds %s than the %" PRIu64 " bytes expected",
 				 s->seen > s->limit ? "more" : "less", s->limit);
 	if (n == 0)
 		return verify_end(s, err);

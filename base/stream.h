@@ -58,7 +58,6 @@ struct stream *stream_limit(struct stream *inner, uint64_t limit);
  */
 struct stream *stream_verify(struct stream *inner, const struct digest *want, uint64_t size);
 /* `inner`, with each byte read also fed to `state` and counted. Borrows all. */
-struct stream *stream_digest(struct stream *inner, struct digest_state *state,
-			     uint64_t *out_bytes);
+struct stream *stream_digest(struct stream *inner, struct digest_state *state, uint64_t *out_bytes);
 
 #endif

@@ -16,37 +16,37 @@
 		size_t cap;  \
 	}
 
-#define vec_reserve(v, more)                                                                    \
-	do {                                                                                    \
-		if ((v)->len + (more) > (v)->cap) {                                             \
-			(v)->cap = MAX((v)->len + (more), MAX((v)->cap * 2, (size_t)8));        \
-			(v)->items = xreallocarray((v)->items, (v)->cap, sizeof(*(v)->items));  \
-		}                                                                               \
+#define vec_reserve(v, more)                                                                   \
+	do {                                                                                   \
+		if ((v)->len + (more) > (v)->cap) {                                            \
+			(v)->cap = MAX((v)->len + (more), MAX((v)->cap * 2, (size_t)8));       \
+			(v)->items = xreallocarray((v)->items, (v)->cap, sizeof(*(v)->items)); \
+		}                                                                              \
 	} while (0)
 
-#define vec_push(v, value)                           \
-	do {                                         \
-		vec_reserve(v, 1);                   \
-		(v)->items[(v)->len++] = (value);    \
+#define vec_push(v, value)                        \
+	do {                                      \
+		vec_reserve(v, 1);                \
+		(v)->items[(v)->len++] = (value); \
 	} while (0)
 
 /* Append a zeroed element and give its address, valid until the next push. */
-#define vec_add(v)                                                                          \
-	({                                                                                  \
-		vec_reserve(v, 1);                                                          \
+#define vec_add(v)                                                                               \
+	({                                                                                       \
+		vec_reserve(v, 1);                                                               \
 		(__typeof__((v)->items))memset(&(v)->items[(v)->len++], 0, sizeof(*(v)->items)); \
 	})
 
-#define vec_release(v)                    \
-	do {                              \
-		free((v)->items);         \
-		(v)->items = NULL;        \
-		(v)->len = (v)->cap = 0;  \
+#define vec_release(v)                   \
+	do {                             \
+		free((v)->items);        \
+		(v)->items = NULL;       \
+		(v)->len = (v)->cap = 0; \
 	} while (0)
 
-#define vec_sort(v, compare)                                                      \
-	do {                                                                      \
-		if ((v)->len > 1)                                                 \
+#define vec_sort(v, compare)                                                       \
+	do {                                                                       \
+		if ((v)->len > 1)                                                  \
 			qsort((v)->items, (v)->len, sizeof(*(v)->items), compare); \
 	} while (0)
 

@@ -54,15 +54,17 @@ static void make_placing(const struct assembly *a, const struct stack_stage *sta
 {
 	const char *version = python_version(a, stage);
 	const char *dot = strchr(version, '.');
-	size_t len = dot ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") :
-			   strlen(version);
+	size_t len =
+		dot ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") : strlen(version);
 
 	out->site = xasprintf("usr/local/lib/python%.*s/dist-packages", (int)len, version);
 	out->headers = xasprintf("usr/include/python%.*s", (int)len, version);
 	out->python = xasprintf("/usr/bin/python%.*s", (int)len, version);
 	out->root = xasprintf("usr/local/cuda-%s", a->lock->stack.cuda);
-	out->ordinary = (struct wheel_placing){ .site = out->site, .scripts = "usr/local/bin",
-						.prefix = "usr/local", .headers = out->headers,
+	out->ordinary = (struct wheel_placing){ .site = out->site,
+						.scripts = "usr/local/bin",
+						.prefix = "usr/local",
+						.headers = out->headers,
 						.python = out->python,
 						.profile = stage->profile };
 	out->toolkit = out->ordinary;
@@ -75,8 +77,8 @@ static struct component *open_wheel(const struct opening *o, struct error *err)
 	cleanup(placing_release) struct placing p = { 0 };
 
 	make_placing(o->assembly, o->stage, &p);
-	return wheel_open(o->assembly->store, o->input, o->input->toolkit ? &p.toolkit : &p.ordinary,
-			  err);
+	return wheel_open(o->assembly->store, o->input,
+			  o->input->toolkit ? &p.toolkit : &p.ordinary, err);
 }
 
 static struct component *open_redist(const struct opening *o, struct error *err)
@@ -110,8 +112,8 @@ static void open_input(struct pool_job *job)
 		error_set(&o->error, ERROR_USAGE, "%s: an .rpm cannot be unpacked", o->input->name);
 		break;
 	case LOCK_TREE:
-		o->component = dir_component(o->assembly->store, o->assembly->stack, o->input,
-					     &o->error);
+		o->component =
+			dir_component(o->assembly->store, o->assembly->stack, o->input, &o->error);
 		break;
 	case LOCK_REDIST:
 		o->component = open_redist(o, &o->error);
@@ -146,8 +148,9 @@ static void start_all(const struct assembly *a, const struct stack_stage *stage,
 
 			if (!str_equal(in->stage, stage->name) || goes_first(in) != (pass == 0))
 				continue;
-			openings[n] = (struct opening){ .job.run = open_input, .assembly = a,
-							.stage = stage, .input = in };
+			openings[n] = (struct opening){
+				.job.run = open_input, .assembly = a, .stage = stage, .input = in
+			};
 			pool_submit(a->pool, &openings[n++].job);
 		}
 	}
@@ -231,8 +234,11 @@ int assemble_stage(const struct assembly *a, const struct stack_stage *stage,
 		rc = open_all(a, stage, r, err);
 	if (add_extra(extra, r, err) < 0 || rc < 0 || add_files(a, stage, r, err) < 0)
 		return -1;
-	*f = (struct finish){ .rootfs = r, .stack = a->stack, .stage = stage,
-			      .solved = &a->lock->stack, .platform = a->platform,
+	*f = (struct finish){ .rootfs = r,
+			      .stack = a->stack,
+			      .stage = stage,
+			      .solved = &a->lock->stack,
+			      .platform = a->platform,
 			      .arena = a->arena };
 	f->final = stage == &a->stack->stages[a->stack->stage_count - 1];
 	f->cuda = component_new(COMPONENT_FINISH, PLAN_CUDA, "");

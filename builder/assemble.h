@@ -17,14 +17,14 @@ struct assembly {
 	struct store *store;
 	struct pool *pool;
 	const struct out *out;
-	struct arena *arena; /* of the report */
+	struct arena *arena;        /* of the report */
 	const struct digest *files; /* by stage: dir_files_digest when the build began */
 };
 
 /* A stage's tree, as long as its component entries are needed. Release with assembled_release. */
 struct assembled {
 	struct rootfs rootfs;
-	struct finish finish;  /* the report of scripts is in it */
+	struct finish finish; /* the report of scripts is in it */
 };
 
 /*

@@ -53,11 +53,12 @@ int build_check_kinds(const struct lockfile *lock, struct error *err)
 			const struct lock_input *in = &lock->platforms.items[p].inputs.items[i];
 
 			if (in->kind == LOCK_RPM)
-				return error_set(err, ERROR_USAGE,
-						 "%s %s of source '%s' is an .rpm: this version locks "
-						 "and fetches them, and cannot build from them yet; take "
-						 "the packages from an apt source",
-						 in->name, in->version, in->source);
+				return error_set(
+					err, ERROR_USAGE,
+					"%s %s of source '%s' is an .rpm: this version locks "
+					"and fetches them, and cannot build from them yet; take "
+					"the packages from an apt source",
+					in->name, in->version, in->source);
 		}
 	}
 	return 0;
@@ -83,7 +84,8 @@ static int check_lock(const struct build *b, struct error *err)
 			there |= str_equal(lock->platforms.items[k].platform, platform);
 		if (!there)
 			return error_set(err, ERROR_USAGE,
-					 "the lock has no platform %s; run `gpuimg lock` again", platform);
+					 "the lock has no platform %s; run `gpuimg lock` again",
+					 platform);
 	}
 	if (build_check_kinds(lock, err) < 0)
 		return -1;
@@ -111,8 +113,8 @@ static void write_layer(struct pool_job *job)
 	const struct stack_layers *how = &w->build->request->stack->layers;
 	struct layer_options options = { .compression = how->compression, .level = how->level };
 
-	w->rc = layer_write(w->build->request->store, &w->planned->entries, &options, w->build->pool,
-			    &w->layer, &w->error);
+	w->rc = layer_write(w->build->request->store, &w->planned->entries, &options,
+			    w->build->pool, &w->layer, &w->error);
 }
 
 static void take_layer(struct build *b, const struct writing *w, struct build_image *image)
@@ -141,7 +143,8 @@ static int write_layers(struct build *b, struct plan *plan, struct build_image *
 	int rc = 0;
 
 	for (size_t i = 0; i < plan->layers.len; i++) {
-		writings[i] = (struct writing){ .job.run = write_layer, .build = b,
+		writings[i] = (struct writing){ .job.run = write_layer,
+						.build = b,
 						.planned = &plan->layers.items[i] };
 		if (writings[i].planned->entries.len)
 			pool_submit(writers, &writings[i].job);
@@ -189,9 +192,15 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 {
 	const struct stack *stack = b->request->stack;
 	struct assembly assembly = {
-		.stack = stack, .lock = b->request->lock, .inputs = inputs, .platform = *platform,
-		.store = b->request->store, .pool = b->pool, .out = b->request->out,
-		.arena = &b->result->arena, .files = b->files,
+		.stack = stack,
+		.lock = b->request->lock,
+		.inputs = inputs,
+		.platform = *platform,
+		.store = b->request->store,
+		.pool = b->pool,
+		.out = b->request->out,
+		.arena = &b->result->arena,
+		.files = b->files,
 	};
 	const struct stack_stage *last = &stack->stages[stack->stage_count - 1];
 	cleanup_stages struct stages stages = { 0 };
@@ -345,10 +354,11 @@ static void warn(struct build *b)
 	}
 	if (scripts)
 		vec_push(&result->warnings,
-			 arena_printf(&result->arena,
-				      "maintainer scripts of %zu package%s would have done more than "
-				      "was reproduced: %s",
-				      scripts, scripts == 1 ? "" : "s", strbuf_text(&names)));
+			 arena_printf(
+				 &result->arena,
+				 "maintainer scripts of %zu package%s would have done more than "
+				 "was reproduced: %s",
+				 scripts, scripts == 1 ? "" : "s", strbuf_text(&names)));
 }
 
 /* What the manifest's files are now; every key goes on this, and the trees are held to it. */
@@ -379,8 +389,8 @@ static int run(struct build *b, struct error *err)
 	}
 	make_index(b);
 	warn(b);
-	if (b->request->check && publication_check(&b->publication, b->request->check,
-						   b->request->check_user, err) < 0)
+	if (b->request->check &&
+	    publication_check(&b->publication, b->request->check, b->request->check_user, err) < 0)
 		return -1;
 	for (size_t i = 0; i < b->request->destination_count; i++) {
 		if (publication_write(&b->publication, b->request->destinations[i], err) < 0)
@@ -395,8 +405,8 @@ int build_run(const struct build_request *request, struct build_result *out, str
 	int rc;
 
 	*out = (struct build_result){ 0 };
-	b.publication = (struct publication){ .store = request->store,
-					      .default_tag = request->stack->tag };
+	b.publication =
+		(struct publication){ .store = request->store, .default_tag = request->stack->tag };
 	b.created = image_config_time(request->has_created ? request->created : FIXED_MTIME,
 				      &out->arena);
 	b.pool = pool_new(request->threads);

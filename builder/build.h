@@ -27,16 +27,16 @@ struct build_request {
 	const char *const *destinations; /* "oci:DIR[:TAG]", "oci-archive:FILE[:TAG]" */
 	size_t destination_count;        /* TAG: the manifest's when none is written */
 	bool has_created;
-	int64_t created;   /* SOURCE_DATE_EPOCH, seconds; else 1980-01-01T00:00:00Z */
-	unsigned threads;  /* 0: as many as there are processors */
+	int64_t created;       /* SOURCE_DATE_EPOCH, seconds; else 1980-01-01T00:00:00Z */
+	unsigned threads;      /* 0: as many as there are processors */
 	build_check_fn *check; /* NULL: none */
 	void *check_user;
 	const struct out *out; /* notes */
 };
 
 struct build_layer {
-	const char *title;       /* "os", "nvidia-cublas 13.1.0.3", "application", "metadata" */
-	const char *components;  /* names, separated by blanks */
+	const char *title;      /* "os", "nvidia-cublas 13.1.0.3", "application", "metadata" */
+	const char *components; /* names, separated by blanks */
 	const char *media_type;
 	struct digest diff_id, digest;
 	uint64_t size, raw_size; /* bytes */
@@ -46,7 +46,8 @@ struct build_layer {
 /* One platform's image. */
 struct build_image {
 	struct platform platform;
-	struct descriptor manifest; /* its digest is what a registry calls the image of a platform */
+	struct descriptor
+		manifest; /* its digest is what a registry calls the image of a platform */
 	struct {
 		struct build_layer *items;
 		size_t len, cap;
@@ -82,7 +83,8 @@ struct build_result {
 	bool unchanged; /* nothing had to be assembled */
 };
 
-/* ERROR_USAGE for a lock with inputs that cannot be built from; to be asked before they are fetched. */
+/* ERROR_USAGE for a lock with inputs that cannot be built from; to be asked before they are
+ * fetched. */
 int build_check_kinds(const struct lockfile *lock, struct error *err) MUST_USE;
 /*
  * Errors: ERROR_USAGE a stale lock (says to run `gpuimg lock`), two packages that own one path

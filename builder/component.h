@@ -64,18 +64,21 @@ struct component {
 	const char *name, *version, *arch, *source_name; /* source_name: Debian's Source */
 	const char *stage;
 	const char *license; /* as the source calls it, or "" */
-	struct digest key; /* identity for caches: digest of the input and how it was placed */
+	struct digest key;   /* identity for caches: digest of the input and how it was placed */
 	struct {
 		struct component_entry *items;
 		size_t len, cap;
 	} entries; /* in the package's order */
-	int fd; /* backing of ranges and zip entries, owned; -1 */
+	int fd;    /* backing of ranges and zip entries, owned; -1 */
 	/* LOCK_DEB only */
-	struct slice control;      /* the control stanza */
-	struct slice conffiles;    /* text of DEBIAN/conffiles, or empty */
-	struct slice md5sums;      /* text of DEBIAN/md5sums, or empty */
-	struct slice triggers;     /* text of DEBIAN/triggers, or empty */
-	struct { struct component_script *items; size_t len, cap; } scripts;
+	struct slice control;   /* the control stanza */
+	struct slice conffiles; /* text of DEBIAN/conffiles, or empty */
+	struct slice md5sums;   /* text of DEBIAN/md5sums, or empty */
+	struct slice triggers;  /* text of DEBIAN/triggers, or empty */
+	struct {
+		struct component_script *items;
+		size_t len, cap;
+	} scripts;
 	bool requested, toolkit;
 };
 

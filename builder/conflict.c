@@ -63,7 +63,8 @@ int conflict_with_folder(const struct rootfs_node *old, const struct component *
 			 "/%s: %s brings a %s where %s%s a folder; name another place, or the "
 			 "folder with a \"/\" after it",
 			 tar->path, c->name, link ? "symlink" : "file",
-			 old->owner ? old->owner->name : "others", old->owner ? " brings" : " need");
+			 old->owner ? old->owner->name : "others",
+			 old->owner ? " brings" : " need");
 }
 
 int conflict_settle(const struct rootfs_node *old, const struct component *c,

@@ -38,7 +38,8 @@ static void collect(struct fetch *f)
 			const struct lock_input *in = &lock->platforms.items[p].inputs.items[i];
 			char hex[DIGEST_HEX_MAX];
 
-			if (in->kind == LOCK_TREE || map_put(&seen, digest_hex(&in->digest, hex), f))
+			if (in->kind == LOCK_TREE ||
+			    map_put(&seen, digest_hex(&in->digest, hex), f))
 				continue;
 			vec_push(&f->inputs, in);
 			f->result.inputs++;

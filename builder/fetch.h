@@ -12,9 +12,9 @@
 /* Told of each input, from any thread but never from two at once. */
 struct fetch_event {
 	const struct lock_input *input;
-	size_t done, total;         /* inputs */
+	size_t done, total; /* inputs */
 	uint64_t done_bytes, total_bytes;
-	bool present;               /* lay in the store already */
+	bool present; /* lay in the store already */
 };
 typedef void fetch_report_fn(void *user, const struct fetch_event *event);
 
@@ -28,7 +28,7 @@ struct fetch_request {
 };
 
 struct fetch_result {
-	size_t inputs, fetched;       /* distinct files; of them fetched now */
+	size_t inputs, fetched; /* distinct files; of them fetched now */
 	uint64_t bytes, fetched_bytes;
 };
 

@@ -16,11 +16,11 @@ struct image_config_request {
 	const struct stack *stack;
 	const struct lock_stack *solved;
 	struct platform platform;
-	const char *created;            /* RFC 3339 */
+	const char *created; /* RFC 3339 */
 	const struct build_layer *layers;
 	size_t layer_count;
-	bool cuda_programs;             /* /usr/local/cuda/bin is there: it goes on PATH */
-	bool bash;                      /* the default command's shell */
+	bool cuda_programs; /* /usr/local/cuda/bin is there: it goes on PATH */
+	bool bash;          /* the default command's shell */
 };
 
 /* Fill *out; strings in `arena` or the request's. */

@@ -128,7 +128,8 @@ static int read_record(const json_t *j, struct arena *arena, struct image_record
 		return -1;
 	strbuf_adds(&out->config, config);
 	for (size_t i = 0; i < json_array_size(layers); i++) {
-		if (read_layer(json_array_get(layers, i), arena, vec_add(&out->image.layers), err) < 0)
+		if (read_layer(json_array_get(layers, i), arena, vec_add(&out->image.layers), err) <
+		    0)
 			return -1;
 	}
 	for (size_t i = 0; i < json_array_size(actions); i++) {

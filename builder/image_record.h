@@ -9,8 +9,8 @@
 
 /* A finished image of one platform. Strings live in the result's arena. */
 struct image_record {
-	struct build_image image;    /* layers; manifest is not part of the record */
-	struct strbuf config;        /* canonical text */
+	struct build_image image; /* layers; manifest is not part of the record */
+	struct strbuf config;     /* canonical text */
 	struct {
 		struct build_action *items;
 		size_t len, cap;

@@ -60,8 +60,7 @@ static int record_parse(struct slice text, struct layer *out, struct error *err)
 	const char *diff_id, *digest;
 	cleanup_json json_t *j = NULL;
 
-	if (json_parse(text, &j, err) < 0 ||
-	    json_get_str(j, "", "diff_id", &diff_id, err) < 0 ||
+	if (json_parse(text, &j, err) < 0 || json_get_str(j, "", "diff_id", &diff_id, err) < 0 ||
 	    json_get_str(j, "", "digest", &digest, err) < 0 ||
 	    json_get_u64(j, "", "size", &out->size, err) < 0 ||
 	    json_get_u64(j, "", "raw_size", &out->raw_size, err) < 0 ||
@@ -133,7 +132,8 @@ int layer_write(struct store *store, const struct layer_entries *entries,
 	digest_init(&raw, DIGEST_SHA256);
 	out->raw_size = 0;
 	if (options->compression != COMPRESSION_NONE)
-		compressed = compress_sink(pending.sink, options->compression, options->level, pool);
+		compressed =
+			compress_sink(pending.sink, options->compression, options->level, pool);
 	tar = sink_digest(compressed ? compressed : pending.sink, &raw, &out->raw_size);
 	if (write_entries(tar, entries, err) < 0)
 		return -1;

@@ -41,7 +41,7 @@ struct layer {
 	struct digest diff_id, digest;
 	uint64_t size, raw_size; /* bytes of the blob and of the tar */
 	const char *media_type;
-	bool cached;             /* was in the store */
+	bool cached; /* was in the store */
 };
 
 /*

@@ -101,7 +101,8 @@ static bool names_component(const struct locking *l, const struct stack_stage *s
 	for (size_t i = 0; i < stage->package_count; i++) {
 		const struct stack_source *s = stack_source(l->stack, stage->packages[i].source);
 
-		for (size_t k = 0; s && s->type == SOURCE_REDIST && k < stage->packages[i].count; k++) {
+		for (size_t k = 0; s && s->type == SOURCE_REDIST && k < stage->packages[i].count;
+		     k++) {
 			const char *spec = stage->packages[i].items[k].spec;
 			size_t n = spec ? strcspn(spec, "=<>!~ ") : 0;
 
@@ -161,7 +162,8 @@ static int ask_sources(struct locking *l, const struct stack_stage *stage,
 	for (size_t i = 0; i <= count; i++) {
 		const struct stack_source *s = i < count ? &l->stack->sources[i] : NULL;
 
-		if (s && s->type == SOURCE_REDIST && l->stack->stack.libraries != LIBRARIES_WHEELS &&
+		if (s && s->type == SOURCE_REDIST &&
+		    l->stack->stack.libraries != LIBRARIES_WHEELS &&
 		    ask_redist(l, stage, s, components, err) < 0)
 			return -1;
 		if (s ? s != wheels : wheels != NULL)
@@ -203,8 +205,8 @@ static int wanted_by_stack(struct locking *l, const struct stack_stage *stage,
 				    stage->name, l->cuda);
 		return 0;
 	}
-	if (toolkit_components(l->stack, l->cuda, stage->profile, math, &l->lock->arena, &components,
-			       err) < 0)
+	if (toolkit_components(l->stack, l->cuda, stage->profile, math, &l->lock->arena,
+			       &components, err) < 0)
 		return -1;
 	return ask_sources(l, stage, &components, out, err);
 }
@@ -218,10 +220,11 @@ static int resolve_wheels(struct locking *l, const struct stack_stage *stage, st
 	int rc = wanted_by_stack(l, stage, &more, err);
 
 	if (rc == 0 && more.len && !first)
-		rc = stack_error(l->stack, l->stack->stack.place, err,
-				 "the stack section asks for %s, and no source has it; add a source of "
-				 "type wheels ({ id: pip, type: wheels, from: host })",
-				 more.items[0].spec);
+		rc = stack_error(
+			l->stack, l->stack->stack.place, err,
+			"the stack section asks for %s, and no source has it; add a source of "
+			"type wheels ({ id: pip, type: wheels, from: host })",
+			more.items[0].spec);
 	if (rc == 0 && toolkit && more.len) {
 		struct source_request r = { .source = first, .stage = stage, .toolkit = true };
 
@@ -238,8 +241,8 @@ static int resolve_wheels(struct locking *l, const struct stack_stage *stage, st
 		if (!r.source || r.source->type != SOURCE_WHEELS)
 			continue;
 		join_here = !placed && r.source == first;
-		r.packages = join(&l->lock->arena, named, join_here ? &more : &none,
-				  &r.package_count);
+		r.packages =
+			join(&l->lock->arena, named, join_here ? &more : &none, &r.package_count);
 		placed |= join_here;
 		vec_push(&requests, r);
 	}
@@ -263,7 +266,8 @@ static int resolve_apt(struct locking *l, const struct stack_stage *stage, struc
 
 	for (size_t i = 0; i < stage->package_count; i++) {
 		const struct stack_packages *named = &stage->packages[i];
-		struct source_request r = { .stage = stage, .packages = named->items,
+		struct source_request r = { .stage = stage,
+					    .packages = named->items,
 					    .package_count = named->count };
 
 		r.source = stack_source(l->stack, named->source);
@@ -284,7 +288,8 @@ static int resolve_rpm(struct locking *l, const struct stack_stage *stage, struc
 
 	for (size_t i = 0; i < stage->package_count; i++) {
 		const struct stack_packages *named = &stage->packages[i];
-		struct source_request r = { .stage = stage, .packages = named->items,
+		struct source_request r = { .stage = stage,
+					    .packages = named->items,
 					    .package_count = named->count };
 
 		r.source = stack_source(l->stack, named->source);
@@ -301,7 +306,8 @@ static int resolve_others(struct locking *l, const struct stack_stage *stage, st
 {
 	for (size_t i = 0; i < stage->package_count; i++) {
 		const struct stack_packages *named = &stage->packages[i];
-		struct source_request r = { .stage = stage, .packages = named->items,
+		struct source_request r = { .stage = stage,
+					    .packages = named->items,
 					    .package_count = named->count };
 
 		r.source = stack_source(l->stack, named->source);
@@ -398,8 +404,8 @@ static int fill_stack(struct locking *l, struct error *err)
 	struct lock_stack *s = &l->lock->stack;
 
 	s->driver = l->stack->stack.driver ? arena_strdup(arena, l->stack->stack.driver) : "";
-	s->cuda = l->cuda ? l->cuda :
-			    two_numbers(first_version(l, cudart, ARRAY_LEN(cudart)), arena);
+	s->cuda =
+		l->cuda ? l->cuda : two_numbers(first_version(l, cudart, ARRAY_LEN(cudart)), arena);
 	s->cudnn = first_version(l, cudnn, ARRAY_LEN(cudnn));
 	s->nccl = first_version(l, nccl, ARRAY_LEN(nccl));
 	s->python = arena_strdup(arena, locked_python(l));
@@ -424,9 +430,12 @@ static int lock_all(struct locking *l, struct error *err)
 {
 	const struct stack *stack = l->stack;
 
-	l->context = (struct source_context){ .stack = stack, .store = l->request->store,
-					      .http = l->request->http, .out = l->request->out,
-					      .lock = l->lock, .redist = &l->redist };
+	l->context = (struct source_context){ .stack = stack,
+					      .store = l->request->store,
+					      .http = l->request->http,
+					      .out = l->request->out,
+					      .lock = l->lock,
+					      .redist = &l->redist };
 	if (solvable_check(stack, l->request->out, err) < 0 ||
 	    toolkit_choose(stack, &l->lock->arena, &l->cuda, err) < 0)
 		return -1;
@@ -446,9 +455,10 @@ int lock_stack(const struct lock_request *request, struct lockfile *out, struct 
 	take_keys(request->stack, out);
 	out->assembly = ASSEMBLY_VERSION;
 	if (request->stack->base_image)
-		return stack_error(request->stack, (struct stack_place){ 0 }, err,
-				   "base.image: building on a base image is not possible yet; take the "
-				   "system from packages");
+		return stack_error(
+			request->stack, (struct stack_place){ 0 }, err,
+			"base.image: building on a base image is not possible yet; take the "
+			"system from packages");
 	rc = lock_all(&l, err);
 	redist_catalogs_release(&l.redist);
 	return rc;

@@ -14,11 +14,12 @@
 
 struct lock_request {
 	const struct stack *stack;
-	struct store *store;       /* indexes are kept in it */
+	struct store *store; /* indexes are kept in it */
 	struct http_client *http;
-	const struct out *out;     /* notes on what is being asked */
-	const struct lockfile *keep; /* the lock before, of which all but `moves` is kept; or NULL */
-	const char *moves;           /* name of a package or id of a source */
+	const struct out *out; /* notes on what is being asked */
+	const struct lockfile
+		*keep;     /* the lock before, of which all but `moves` is kept; or NULL */
+	const char *moves; /* name of a package or id of a source */
 };
 
 /*

@@ -16,8 +16,9 @@ int lock_check_current(const struct lockfile *lock, const struct stack *stack, s
 	if (lock->keys.len)
 		lockfile_moved_keys(lock->keys.items, lock->keys.len, keys, stack->key_count,
 				    NAMED_LIMIT, &moved);
-	return error_set(err, ERROR_USAGE,
-			 "%s has changed since it was locked%s%s; run `gpuimg lock %s` again, with the "
-			 "same --set when there is one",
-			 stack->file, moved.len ? ": " : "", strbuf_text(&moved), stack->file);
+	return error_set(
+		err, ERROR_USAGE,
+		"%s has changed since it was locked%s%s; run `gpuimg lock %s` again, with the "
+		"same --set when there is one",
+		stack->file, moved.len ? ": " : "", strbuf_text(&moved), stack->file);
 }

@@ -44,24 +44,18 @@ void plan_release(struct plan *plan)
 	arena_release(&plan->arena);
 }
 
-static enum class classify(const struct component *c)
-{
-	switch (c->kind) {
-	case COMPONENT_DEB:
-		return c->toolkit ? CLASS_CUDA : CLASS_OS;
-	case COMPONENT_WHEEL:
-		return c->toolkit || str_starts(c->name, "nvidia-") ? CLASS_CUDA : CLASS_PYTHON;
-	case COMPONENT_REDIST:
-		return CLASS_CUDA;
-	case COMPONENT_TREE:
-	case COMPONENT_STAGE:
-		return CLASS_APPLICATION;
-	case COMPONENT_FINISH:
-		if (str_equal(c->name, PLAN_FILESYSTEM))
-			return CLASS_OS;
+static enum class classify(const struct component *c) {
+	switch (c->kind){
+		case COMPONENT_DEB : return c->toolkit ? CLASS_CUDA : CLASS_OS;
+		case COMPONENT_WHEEL : return c->toolkit || str_starts(c->name, "nvidia-")
+			? CLASS_CUDA
+			: CLASS_PYTHON;
+		case COMPONENT_REDIST : return CLASS_CUDA;
+		case COMPONENT_TREE : case COMPONENT_STAGE : return CLASS_APPLICATION;
+		case COMPONENT_FINISH : if (str_equal(c->name, PLAN_FILESYSTEM)) return CLASS_OS;
 		return str_equal(c->name, PLAN_CUDA) ? CLASS_CUDA : CLASS_METADATA;
 	}
-	return CLASS_METADATA;
+return CLASS_METADATA;
 }
 
 static uint64_t part_bytes(const struct rootfs_part *part)
@@ -229,8 +223,8 @@ static int compare_nodes(const void *a, const void *b)
 }
 
 /* The links to `file`, right after it. `nodes` is sorted. */
-static void push_links(struct maker *m, struct layer_entries *out,
-		       const struct rootfs_nodes *links, const struct rootfs_node *file)
+static void push_links(struct maker *m, struct layer_entries *out, const struct rootfs_nodes *links,
+		       const struct rootfs_node *file)
 {
 	for (size_t i = 0; i < links->len; i++) {
 		struct rootfs_node *n = links->items[i];
@@ -253,8 +247,9 @@ static int push_copy(struct maker *m, struct layer_entries *out, const struct co
 	struct tar_entry *tar;
 
 	if (!e)
-		return error_set(err, ERROR_FORMAT, "%s: /%s is a hard link to \"%s\", which is not in it",
-				 c->name, n->tar.path, n->tar.link);
+		return error_set(err, ERROR_FORMAT,
+				 "%s: /%s is a hard link to \"%s\", which is not in it", c->name,
+				 n->tar.path, n->tar.link);
 	tar = copy_tar(m, &n->tar);
 	tar->type = TAR_FILE;
 	tar->link = "";
@@ -326,8 +321,7 @@ static void need_dir(struct maker *m, const struct group *g, struct map *dirs, c
 	map_put(dirs, path, tar);
 }
 
-static void need_parents(struct maker *m, const struct group *g, struct map *dirs,
-			 const char *path)
+static void need_parents(struct maker *m, const struct group *g, struct map *dirs, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -418,8 +412,8 @@ static void cut_layer(struct maker *m, const struct group *g, const struct layer
 	struct plan_layer *l = vec_add(&m->plan->layers);
 	cleanup_map struct map dirs = { 0 };
 
-	l->title = number ? arena_printf(&m->plan->arena, "%s (%zu)", g->title, number + 1) :
-			    arena_strdup(&m->plan->arena, g->title);
+	l->title = number ? arena_printf(&m->plan->arena, "%s (%zu)", g->title, number + 1)
+			  : arena_strdup(&m->plan->arena, g->title);
 	l->components = component_names(m, g);
 	for (size_t i = from; i < to; i++) {
 		l->bytes += all->items[i].tar->size;

@@ -23,7 +23,7 @@ struct plan_layer {
 	const char *title;      /* "os", "nvidia-cublas 13.1.0.3", "application", "metadata" */
 	const char *components; /* their names, separated by blanks */
 	struct layer_entries entries;
-	uint64_t bytes;         /* of file content */
+	uint64_t bytes; /* of file content */
 };
 
 struct plan {
@@ -41,8 +41,8 @@ void plan_release(struct plan *plan);
 #define cleanup_plan cleanup(plan_release)
 
 /* The names of the components that finish actions write to: each has its own place in the plan. */
-#define PLAN_FILESYSTEM "filesystem"  /* merged links and folders: with the operating system */
-#define PLAN_CUDA "gpuimg-cuda"       /* links and the stub: with CUDA */
-#define PLAN_METADATA "gpuimg"        /* what depends on the set: last */
+#define PLAN_FILESYSTEM "filesystem" /* merged links and folders: with the operating system */
+#define PLAN_CUDA "gpuimg-cuda"      /* links and the stub: with CUDA */
+#define PLAN_METADATA "gpuimg"       /* what depends on the set: last */
 
 #endif

@@ -83,13 +83,12 @@ static int write_layout(struct publication *p, const char *dir, const char *tag,
 	return rc;
 }
 
-static int write_archive_file(const char *dir, const char *tag, const char *file,
-			      struct error *err)
+static int write_archive_file(const char *dir, const char *tag, const char *file, struct error *err)
 {
 	cleanup_layout struct layout *layout = layout_open(dir, err);
 	const char *slash = strrchr(file, '/');
-	cleanup_free char *parent = slash ? xstrndup(file, (size_t)(slash - file) + 1) :
-					    xstrdup(".");
+	cleanup_free char *parent =
+		slash ? xstrndup(file, (size_t)(slash - file) + 1) : xstrdup(".");
 	cleanup_fd int dirfd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_pending struct fs_pending pending = { .fd = -1 }; /* goes before dirfd */
 	cleanup_sink struct sink *sink = NULL;
@@ -147,10 +146,11 @@ int publication_write(struct publication *p, const char *destination, struct err
 	int rc;
 
 	if (!archive && !str_starts(destination, "oci:"))
-		return error_set(err, ERROR_USAGE,
-				 "\"%s\": images are built to oci:DIR[:TAG] or oci-archive:FILE[:TAG]; "
-				 "use `gpuimg push` for a registry",
-				 destination);
+		return error_set(
+			err, ERROR_USAGE,
+			"\"%s\": images are built to oci:DIR[:TAG] or oci-archive:FILE[:TAG]; "
+			"use `gpuimg push` for a registry",
+			destination);
 	if (split(strchr(destination, ':') + 1, &arena, p->default_tag, &path, &tag, err) < 0)
 		return -1;
 	rc = archive ? write_archive(p, path, tag, err) : write_layout(p, path, tag, err);

@@ -32,8 +32,7 @@ void publication_add_layer(struct publication *p, const struct digest *digest, u
  * Write to "oci:DIR[:TAG]" or "oci-archive:FILE[:TAG]". ERROR_USAGE for any other destination;
  * ERROR_SYSTEM, with what to do when the disk is full.
  */
-int publication_write(struct publication *p, const char *destination,
-		      struct error *err) MUST_USE;
+int publication_write(struct publication *p, const char *destination, struct error *err) MUST_USE;
 /* Put the image into a temporary layout of the store and let `check` judge it. */
 int publication_check(struct publication *p, build_check_fn *check, void *user,
 		      struct error *err) MUST_USE;

@@ -12,8 +12,12 @@ struct default_dir {
 
 /* Debian's base-files and policy; mail is group 8 and staff is not used for /usr/local any more. */
 static const struct default_dir default_dirs[] = {
-	{ "tmp", 01777, 0 },      { "var/tmp", 01777, 0 }, { "run/lock", 01777, 0 },
-	{ "root", 0700, 0 },      { "var/mail", 02775, 8 }, { "var/local", 02775, 50 },
+	{ "tmp", 01777, 0 },
+	{ "var/tmp", 01777, 0 },
+	{ "run/lock", 01777, 0 },
+	{ "root", 0700, 0 },
+	{ "var/mail", 02775, 8 },
+	{ "var/local", 02775, 50 },
 	{ "var/spool/mail", 02775, 8 },
 };
 
@@ -217,8 +221,8 @@ static int meet(struct rootfs_node *n, struct component *c, size_t index,
 	return 0;
 }
 
-static int add_entry(struct rootfs *r, struct component *c, size_t index,
-		     struct rootfs_node **out, struct error *err)
+static int add_entry(struct rootfs *r, struct component *c, size_t index, struct rootfs_node **out,
+		     struct error *err)
 {
 	const struct component_entry *e = &c->entries.items[index];
 	struct tar_entry tar = e->tar;

@@ -19,10 +19,10 @@
 #include "builder/component.h"
 
 struct rootfs_node {
-	struct tar_entry tar;     /* as it will be in the image */
-	struct component *owner;  /* NULL: a directory that is only implied */
-	size_t index;             /* of the entry in owner->entries */
-	uint32_t layer;           /* the last it was planned for, from 1; 0: none yet */
+	struct tar_entry tar;    /* as it will be in the image */
+	struct component *owner; /* NULL: a directory that is only implied */
+	size_t index;            /* of the entry in owner->entries */
+	uint32_t layer;          /* the last it was planned for, from 1; 0: none yet */
 };
 
 /* A component and where its entries came to lie. */
@@ -40,7 +40,7 @@ struct rootfs {
 	struct {
 		struct rootfs_part *items;
 		size_t len, cap;
-	} parts; /* in the order they were added */
+	} parts;                      /* in the order they were added */
 	char *last_dir, *last_placed; /* the directory resolved last, and its result */
 };
 

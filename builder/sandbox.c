@@ -50,8 +50,8 @@ static int extract_node(int rootfd, const struct rootfs_node *n, struct error *e
 /* Modes of directories are set last: one without write permission must first be filled. */
 static int set_dir(int rootfd, const struct rootfs_node *n, struct error *err)
 {
-	cleanup_fd int fd = openat(rootfd, n->tar.path,
-				   O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	cleanup_fd int fd =
+		openat(rootfd, n->tar.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0 || (geteuid() == 0 && fchown(fd, (uid_t)n->tar.uid, (gid_t)n->tar.gid) < 0) ||
 	    fchmod(fd, n->tar.mode | (geteuid() ? 0700 : 0)) < 0)
@@ -116,27 +116,74 @@ static int run_command(const char *command, const char *root, const char *path,
 		       const struct out *out, struct error *err)
 {
 	const char *argv[] = {
-		"bwrap", "--bind", root, "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "build",
-		"--die-with-parent", "--new-session", "--chdir", "/", "--clearenv",
-		"--setenv", "PATH", path, "--setenv", "HOME", "/root", "--setenv", "LANG", "C.UTF-8",
-		"--setenv", "SOURCE_DATE_EPOCH", "315532800", "--setenv", "TZ", "UTC",
-		"--setenv", "TMPDIR", "/tmp", "--setenv", "USER", "root",
+		"bwrap",
+		"--bind",
+		root,
+		"/",
+		"--proc",
+		"/proc",
+		"--dev",
+		"/dev",
+		"--tmpfs",
+		"/tmp",
+		"--unshare-pid",
+		"--unshare-ipc",
+		"--unshare-uts",
+		"--hostname",
+		"build",
+		"--die-with-parent",
+		"--new-session",
+		"--chdir",
+		"/",
+		"--clearenv",
+		"--setenv",
+		"PATH",
+		path,
+		"--setenv",
+		"HOME",
+		"/root",
+		"--setenv",
+		"LANG",
+		"C.UTF-8",
+		"--setenv",
+		"SOURCE_DATE_EPOCH",
+		"315532800",
+		"--setenv",
+		"TZ",
+		"UTC",
+		"--setenv",
+		"TMPDIR",
+		"/tmp",
+		"--setenv",
+		"USER",
+		"root",
 		/* the last five are for those who are not root */
-		"--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net",
-		"/bin/sh", "-e", "-c", command, NULL,
+		"--unshare-user",
+		"--uid",
+		"0",
+		"--gid",
+		"0",
+		"--unshare-net",
+		"/bin/sh",
+		"-e",
+		"-c",
+		command,
+		NULL,
 	};
 	size_t privileged = ARRAY_LEN(argv) - 5 - 6;
-	struct process p = { .argv = argv, .no_network = geteuid() == 0,
-			     .output_limit = OUTPUT_KEPT_BYTES, .keep_tail = true };
+	struct process p = { .argv = argv,
+			     .no_network = geteuid() == 0,
+			     .output_limit = OUTPUT_KEPT_BYTES,
+			     .keep_tail = true };
 	cleanup_process struct process_result result = { 0 };
 
 	if (geteuid() == 0)
 		memmove(&argv[privileged], &argv[privileged + 6], 5 * sizeof(*argv));
 	if (process_run(&p, &result, err) < 0) {
 		if (err->code == ERROR_NOT_FOUND)
-			return error_set(err, ERROR_USAGE,
-					 "commands of a stage run in bubblewrap; install it (bwrap)");
+			return error_set(
+				err, ERROR_USAGE,
+				"commands of a stage run in bubblewrap; install it (bwrap)");
 		return -1;
 	}
 	show(out, &result, result.exit_status != 0);
@@ -153,7 +200,8 @@ int sandbox_run(const struct stack *stack, const struct stack_stage *stage, cons
 		bool cuda_programs, const struct out *out, struct error *err)
 {
 	static const char plain[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	cleanup_free char *path = xasprintf("%s%s", cuda_programs ? "/usr/local/cuda/bin:" : "", plain);
+	cleanup_free char *path =
+		xasprintf("%s%s", cuda_programs ? "/usr/local/cuda/bin:" : "", plain);
 
 	for (size_t i = 0; i < stage->run.count; i++) {
 		if (out)
@@ -243,7 +291,8 @@ int sandbox_collect(struct store *store, const char *root, const char *path, str
 	struct stat st;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
-		return error_set(err, ERROR_USAGE, "%s: the stage has no such file or folder", path);
+		return error_set(err, ERROR_USAGE, "%s: the stage has no such file or folder",
+				 path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_set_errno(err, errno, "open %s in the stage", path);
 	if (S_ISDIR(st.st_mode)) {

@@ -17,8 +17,8 @@ static int refuse(const struct stack *stack, const struct solution *s, struct er
 		strbuf_addf(&text, ": %s", s->reasons.items[0].text);
 	if (s->repairs.len)
 		strbuf_addf(&text, "; nearest change: %s", s->repairs.items[0].sentence);
-	stack_error(stack, stack->stack.place, err,
-		    "stack: %s (`gpuimg resolve %s` tells all)", strbuf_text(&text), stack->file);
+	stack_error(stack, stack->stack.place, err, "stack: %s (`gpuimg resolve %s` tells all)",
+		    strbuf_text(&text), stack->file);
 	err->code = ERROR_VERDICT;
 	return -1;
 }
@@ -27,8 +27,7 @@ static int check_platform(const struct stack *stack, const struct tables *tables
 			  const struct out *out, struct error *err)
 {
 	const char *platform = stack->platforms.items[index];
-	struct solver_request request = { .stack = &stack->stack,
-					  .base_image = stack->base_image };
+	struct solver_request request = { .stack = &stack->stack, .base_image = stack->base_image };
 	cleanup_solution struct solution solution = { 0 };
 
 	request.arm64 = str_ends(platform, "/arm64") || strstr(platform, "/arm64/");

@@ -37,7 +37,8 @@ static struct assembled *tree_of(const struct assembly *a, const struct stack_st
 	if (stage_copies(a, stage, stages, arena, &copies, err) < 0)
 		return NULL;
 	tree = xcalloc(1, sizeof(*tree));
-	stages->trees.items[at] = tree; /* released with the others, also when it stays unfinished */
+	stages->trees.items[at] =
+		tree; /* released with the others, also when it stays unfinished */
 	if (assemble_stage(a, stage, copies, tree, err) < 0) {
 		error_wrap(err, "stage %s", stage->name);
 		return NULL;
@@ -152,11 +153,11 @@ static int keep(const struct assembly *a, const struct stack_stage *stage, const
 	dir_listing_write(c, &listing);
 	if (store_put_bytes(a->store, strbuf_slice(&listing), &digest, err) < 0)
 		return -1;
-	return store_put_record(a->store, "stages", &key, slice_str(digest_text(&digest, text)), err);
+	return store_put_record(a->store, "stages", &key, slice_str(digest_text(&digest, text)),
+				err);
 }
 
-static int check_host(const struct assembly *a, const struct stack_stage *stage,
-		      struct error *err)
+static int check_host(const struct assembly *a, const struct stack_stage *stage, struct error *err)
 {
 	struct platform host = platform_host();
 
@@ -243,7 +244,8 @@ static struct component *copy_from_tree(const struct assembly *a, const struct s
 		struct tar_entry tar;
 		struct component_entry *e;
 
-		if (n != top && !(str_starts(n->tar.path, top->tar.path) && n->tar.path[len] == '/'))
+		if (n != top &&
+		    !(str_starts(n->tar.path, top->tar.path) && n->tar.path[len] == '/'))
 			continue;
 		tar = file ? file->tar : n->tar;
 		tar.path = arena_printf(&c->arena, "x%s", n->tar.path + len);
@@ -251,7 +253,8 @@ static struct component *copy_from_tree(const struct assembly *a, const struct s
 		if (tar.type == TAR_FILE) {
 			e->content = rootfs_entry(file)->content;
 			if (!e->content.has_digest) {
-				if (rootfs_digest(rootfs_entry(file), &e->content.digest, err) < 0) {
+				if (rootfs_digest(rootfs_entry(file), &e->content.digest, err) <
+				    0) {
 					vec_release(&all);
 					return NULL;
 				}
@@ -268,7 +271,8 @@ static struct component *move(const struct component *from, const struct stack_c
 			      const char *stage, struct error *err)
 {
 	cleanup_component struct component *c = component_new(COMPONENT_STAGE, stage, "");
-	const char *base = strrchr(copy->path, '/') ? strrchr(copy->path, '/') + 1 : copy->path, *to;
+	const char *base = strrchr(copy->path, '/') ? strrchr(copy->path, '/') + 1 : copy->path,
+		   *to;
 	bool is_dir = from->entries.len && from->entries.items[0].tar.type == TAR_DIR;
 
 	if (dir_image_path(copy->to, &c->arena, &to, err) < 0)
@@ -282,7 +286,8 @@ static struct component *move(const struct component *from, const struct stack_c
 		struct component_entry *made;
 		const char *below = tar.path + 1; /* after "x" */
 
-		tar.path = *to ? arena_printf(&c->arena, "%s%s", to, below) : below + (*below == '/');
+		tar.path =
+			*to ? arena_printf(&c->arena, "%s%s", to, below) : below + (*below == '/');
 		if (!*tar.path)
 			continue;
 		if (copy->mode && tar.type == TAR_FILE)
@@ -305,8 +310,8 @@ static struct component *copy_one(const struct assembly *a, const struct stack_c
 		stack_error(a->stack, copy->place, err, "copy: there is no stage '%s'", copy->from);
 		return NULL;
 	}
-	c = from->run.count ? copy_from_run(a, from, copy, stages, arena, err) :
-			      copy_from_tree(a, from, copy, stages, arena, err);
+	c = from->run.count ? copy_from_run(a, from, copy, stages, arena, err)
+			    : copy_from_tree(a, from, copy, stages, arena, err);
 	return c ? move(c, copy, from->name, err) : NULL;
 }
 

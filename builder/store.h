@@ -70,7 +70,8 @@ int store_put_commit(struct store_pending *p, const struct digest *want, uint64_
 void store_put_release(struct store_pending *p);
 #define cleanup_store_put cleanup(store_put_release)
 
-/* A whole object from memory and back; the size of one that is read is not known, at most `limit`. */
+/* A whole object from memory and back; the size of one that is read is not known, at most `limit`.
+ */
 int store_put_bytes(struct store *s, struct slice bytes, struct digest *out,
 		    struct error *err) MUST_USE;
 int store_get_bytes(struct store *s, const struct digest *digest, uint64_t limit,

@@ -23,12 +23,17 @@ struct machine {
 };
 
 /* endbr64; mov eax, 34; ret; nops */
-#define CODE_X86_64 \
-	{ 0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 34, 0, 0, 0, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 }
+#define CODE_X86_64                                                                            \
+	{                                                                                      \
+		0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 34, 0, 0, 0, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, \
+			0x90                                                                   \
+	}
 /* bti c; mov w0, #34; ret; nop */
-#define CODE_AARCH64                                                                               \
-	{ 0x5f, 0x24, 0x03, 0xd5, 0x40, 0x04, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6, 0x1f, 0x20, 0x03, \
-	  0xd5 }
+#define CODE_AARCH64                                                                          \
+	{                                                                                     \
+		0x5f, 0x24, 0x03, 0xd5, 0x40, 0x04, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6, 0x1f, \
+			0x20, 0x03, 0xd5                                                      \
+	}
 
 static const struct machine machines[] = {
 	{ "amd64", EM_X86_64, 0x1000, CODE_X86_64 },
@@ -131,8 +136,8 @@ static void write_segment(struct strbuf *b, uint32_t type, uint32_t flags, uint6
 static void write_headers(struct strbuf *b, const struct machine *m,
 			  const struct layout_of_stub *at)
 {
-	static const uint8_t ident[EI_NIDENT] = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
-						  EV_CURRENT };
+	static const uint8_t ident[EI_NIDENT] = { 0x7f,       'E',         'L',       'F',
+						  ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
 
 	strbuf_add(b, ident, sizeof(ident));
 	put(b, ET_DYN, 2);
@@ -207,8 +212,7 @@ static uint64_t section_name_offset(const char *name)
 	return at;
 }
 
-static void write_sections(struct strbuf *b, const struct layout_of_stub *at,
-			   uint64_t shstrtab_end)
+static void write_sections(struct strbuf *b, const struct layout_of_stub *at, uint64_t shstrtab_end)
 {
 	const struct section sections[SECTIONS] = {
 		{ 0 },

@@ -58,8 +58,8 @@ static int read_clause(const struct stack *stack, struct slice text, struct clau
 	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
 		if (slice_starts(text, ops[i])) {
 			out->op = ops[i];
-			text = slice_trim(slice_of(text.data + strlen(ops[i]),
-						   text.len - strlen(ops[i])));
+			text = slice_trim(
+				slice_of(text.data + strlen(ops[i]), text.len - strlen(ops[i])));
 			break;
 		}
 	}
@@ -81,10 +81,10 @@ static bool fits(struct slice toolkit, const struct clause *c)
 
 	if (c->op[0] != '=') {
 		order = compare_versions(toolkit, c->version);
-		return str_equal(c->op, ">=") ? order >= 0 :
-		       str_equal(c->op, "<=") ? order <= 0 :
-		       str_equal(c->op, ">")  ? order > 0 :
-						order < 0;
+		return str_equal(c->op, ">=")   ? order >= 0
+		       : str_equal(c->op, "<=") ? order <= 0
+		       : str_equal(c->op, ">")  ? order > 0
+						: order < 0;
 	}
 	slice_cut(&rest, '.', &major);
 	if (rest.data)
@@ -120,7 +120,8 @@ int toolkit_choose(const struct stack *stack, struct arena *arena, const char **
 	*out = NULL;
 	if (!stack->stack.cuda)
 		return 0;
-	if (read_table(&table, err) < 0 || json_get_array(table, "", "toolkits", &toolkits, err) < 0)
+	if (read_table(&table, err) < 0 ||
+	    json_get_array(table, "", "toolkits", &toolkits, err) < 0)
 		return -1;
 	for (size_t i = json_array_size(toolkits); i-- > 0 && !*out;) {
 		const char *cuda;
@@ -133,7 +134,8 @@ int toolkit_choose(const struct stack *stack, struct arena *arena, const char **
 			*out = arena_strdup(arena, cuda);
 	}
 	if (!*out)
-		return error_set(err, ERROR_VERDICT, "stack.cuda: no known CUDA toolkit fits \"%s\"",
+		return error_set(err, ERROR_VERDICT,
+				 "stack.cuda: no known CUDA toolkit fits \"%s\"",
 				 stack->stack.cuda);
 	return 0;
 }
@@ -214,8 +216,8 @@ int toolkit_components(const struct stack *stack, const char *cuda, enum stack_p
 			continue;
 		c.id = arena_strdup(arena, c.id);
 		c.redist = c.redist ? arena_strdup(arena, c.redist) : NULL;
-		c.wheel = json_string_value(
-			json_object_get(json_object_get(c.row, "wheels"), major));
+		c.wheel =
+			json_string_value(json_object_get(json_object_get(c.row, "wheels"), major));
 		c.range = profile != PROFILE_BASE ? asked_version(stack, c.id) : NULL;
 		vec_push(out, c);
 	}
@@ -248,10 +250,11 @@ int toolkit_requirement(const struct stack *stack, const struct toolkit_componen
 	own = json_string_value(json_object_get(
 		json_object_get(find_toolkit(components->table, cuda), "own"), c->id));
 	if (!own)
-		return stack_error(stack, stack->stack.place, err,
-				   "stack.cuda: the table does not say which %s belongs to CUDA %s; "
-				   "name the packages yourself",
-				   c->id, cuda);
+		return stack_error(
+			stack, stack->stack.place, err,
+			"stack.cuda: the table does not say which %s belongs to CUDA %s; "
+			"name the packages yourself",
+			c->id, cuda);
 	*out = arena_printf(arena, "%s==%s", c->wheel, own);
 	return 0;
 }

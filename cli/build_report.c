@@ -19,7 +19,8 @@ static void text_actions(const struct out *out, const struct build_result *resul
 	if (!result->actions.len)
 		return;
 	strbuf_addf(text,
-		    "maintainer scripts: %zu actions done, %zu harmless, %zu accepted, %zu not done%s\n",
+		    "maintainer scripts: %zu actions done, %zu harmless, %zu accepted, %zu not "
+		    "done%s\n",
 		    count_fate(result, SCRIPT_DONE), count_fate(result, SCRIPT_HARMLESS),
 		    count_fate(result, SCRIPT_ACCEPTED), not_done,
 		    not_done && out->verbosity < 1 ? " (-v lists them)" : "");

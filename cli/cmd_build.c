@@ -11,12 +11,17 @@
 #include "oci/reference.h"
 
 static const struct option options[] = {
-	{ .name = "to", .letter = 't', .value = "IMAGE", .repeatable = true,
+	{ .name = "to",
+	  .letter = 't',
+	  .value = "IMAGE",
+	  .repeatable = true,
 	  .help = "where the image goes: oci:DIR[:TAG] or oci-archive:FILE[:TAG] (default "
 		  "oci:out/NAME:TAG)" },
 	{ .name = "offline", .help = "open no socket: everything must lie in the store" },
 	{ .name = "no-lint", .help = "do not check the image before it is written" },
-	{ .name = "jobs", .letter = 'j', .value = "N",
+	{ .name = "jobs",
+	  .letter = 'j',
+	  .value = "N",
 	  .help = "threads (default: as many as there are processors)" },
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
@@ -52,10 +57,11 @@ static int make_lock(struct build_call *call, struct error *err)
 	cleanup_strbuf struct strbuf text = { 0 };
 
 	if (call->offline)
-		return error_set(err, ERROR_NOT_FOUND,
-				 "%s does not exist, and --offline forbids to make it: run `gpuimg lock "
-				 "%s` where there is a network",
-				 call->lock_path, call->stack->file);
+		return error_set(
+			err, ERROR_NOT_FOUND,
+			"%s does not exist, and --offline forbids to make it: run `gpuimg lock "
+			"%s` where there is a network",
+			call->lock_path, call->stack->file);
 	out_note(call->in->out, "%s does not exist: locking", call->lock_path);
 	http = http_client_new(&(struct http_options){ 0 });
 	request.http = http;
@@ -104,7 +110,8 @@ static const char *fill_in(const char *to, const struct stack *stack, struct are
 {
 	const struct {
 		const char *word, *value;
-	} words[] = { { "{name}", stack->name }, { "{tag}", stack->tag },
+	} words[] = { { "{name}", stack->name },
+		      { "{tag}", stack->tag },
 		      { "{variant}", stack->variant } };
 	cleanup_strbuf struct strbuf filled = { 0 };
 
@@ -149,11 +156,12 @@ static int check_destinations(const struct invocation *in, const struct stacks *
 		for (size_t i = 1; i < stacks->count; i++) {
 			if (str_equal(fill_in(to, &stacks->items[i], &arena),
 				      fill_in(to, &stacks->items[0], &arena)))
-				return error_set(err, ERROR_USAGE,
-						 "--to %s: the %zu images of the matrix would be written "
-						 "over each other; put {tag} or {variant} into it, or "
-						 "choose one with --variant",
-						 to, stacks->count);
+				return error_set(
+					err, ERROR_USAGE,
+					"--to %s: the %zu images of the matrix would be written "
+					"over each other; put {tag} or {variant} into it, or "
+					"choose one with --variant",
+					to, stacks->count);
 		}
 	}
 	return 0;
@@ -182,7 +190,8 @@ static void report(struct build_call *call, const struct build_result *result,
 		struct strbuf *text = &call->reports[i];
 
 		if (!str_equal(call->outputs->items[i].format, "json")) {
-			build_report_text(call->in->out, call->stack, result, to->items, to->len, text);
+			build_report_text(call->in->out, call->stack, result, to->items, to->len,
+					  text);
 			continue;
 		}
 		if (call->is_one_of_many)
@@ -243,7 +252,8 @@ static int write_reports(const struct invocation *in, const struct report_output
 	for (size_t i = 0; i < outputs->len; i++) {
 		if (many && str_equal(outputs->items[i].format, "json"))
 			strbuf_adds(&reports[i], "]\n");
-		if (report_output_write(&outputs->items[i], strbuf_slice(&reports[i]), in->out, err) < 0)
+		if (report_output_write(&outputs->items[i], strbuf_slice(&reports[i]), in->out,
+					err) < 0)
 			return -1;
 	}
 	return 0;
@@ -295,12 +305,17 @@ const struct command command_build = {
 	.usage = "STACK",
 	.summary = "assemble the image of a stack manifest",
 	.description =
-		"Assembles the image that the stack manifest STACK describes from the inputs of its lock,\n"
-		"directly as layers, without a daemon, without root and with the same bytes every time.\n"
-		"A missing lock is made, missing inputs are fetched, unless --offline. The image is\n"
+		"Assembles the image that the stack manifest STACK describes from the inputs of "
+		"its lock,\n"
+		"directly as layers, without a daemon, without root and with the same bytes every "
+		"time.\n"
+		"A missing lock is made, missing inputs are fetched, unless --offline. The image "
+		"is\n"
 		"linted first and not written when there are findings at or above the manifest's\n"
-		"threshold (lint.fail-on). SOURCE_DATE_EPOCH sets the image's creation time. All images\n"
-		"of a manifest with a matrix are built; {name}, {tag} and {variant} in IMAGE are filled in.",
+		"threshold (lint.fail-on). SOURCE_DATE_EPOCH sets the image's creation time. All "
+		"images\n"
+		"of a manifest with a matrix are built; {name}, {tag} and {variant} in IMAGE are "
+		"filled in.",
 	.examples = "gpuimg build stack.yaml                              # to oci:out/NAME:TAG\n"
 		    "gpuimg build --offline --to oci-archive:app.tar stack.yaml\n",
 	.options = options,

@@ -89,9 +89,11 @@ const struct command command_fetch = {
 	.name = "fetch",
 	.usage = "LOCK",
 	.summary = "bring every locked input into the store",
-	.description = "Downloads what the lock LOCK (or the lock beside a manifest STACK) names and the\n"
-		       "content store does not hold yet, and verifies each against its SHA-256. A manifest with a\n"
-		       "matrix has several locks; --set and --variant choose among them.",
+	.description =
+		"Downloads what the lock LOCK (or the lock beside a manifest STACK) names and the\n"
+		"content store does not hold yet, and verifies each against its SHA-256. A "
+		"manifest with a\n"
+		"matrix has several locks; --set and --variant choose among them.",
 	.examples = "gpuimg fetch stack.lock.json\n"
 		    "gpuimg fetch stack.yaml           # the lock beside it\n",
 	.options = options,

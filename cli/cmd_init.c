@@ -7,19 +7,26 @@
 
 static const struct option options[] = {
 	{ .name = "name", .value = "NAME", .help = "the image's name (the folder's)" },
-	{ .name = "driver", .value = "VERSION",
+	{ .name = "driver",
+	  .value = "VERSION",
 	  .help = "the oldest driver of the hosts (535.183.06, 550)" },
-	{ .name = "gpu", .value = "GPUS", .repeatable = true,
+	{ .name = "gpu",
+	  .value = "GPUS",
+	  .repeatable = true,
 	  .help = "the GPUs it must run on (sm_90,h100)" },
-	{ .name = "framework", .value = "NAME[=VERSION]", .repeatable = true,
+	{ .name = "framework",
+	  .value = "NAME[=VERSION]",
+	  .repeatable = true,
 	  .help = "torch, tensorflow=2.18.*, 'jax>=0.5': the newest that fits" },
 	{ .name = "cuda", .value = "VERSION", .help = "the CUDA toolkit (12.6, '>=12.4,<13')" },
 	{ .name = "python", .value = "VERSION", .help = "the Python (3.12)" },
-	{ .name = "requirements", .value = "FILE",
+	{ .name = "requirements",
+	  .value = "FILE",
 	  .help = "take the frameworks of a pip requirements file below DIR, and install it" },
 	{ .name = "from", .value = "IMAGE", .help = "take the stack that an image holds" },
 	PLATFORM_OPTION,
-	{ .name = "tables", .value = "DIR",
+	{ .name = "tables",
+	  .value = "DIR",
 	  .help = "compatibility tables of this folder instead of those of the program" },
 	{ .name = "force", .help = "replace a stack.yaml that is there" },
 	{ 0 },
@@ -91,11 +98,16 @@ static int write_manifest(const struct invocation *in, const struct tables *tabl
 	const char *dir = in->arg_count ? in->args[0] : ".";
 	cleanup_solution struct solution solution = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
-	struct stack_starter starter = { .name = w->name, .platform = w->platform,
-					 .stack = &w->stack, .solution = &solution,
-					 .requirements = w->requirements, .hashed = w->hashed,
-					 .from = option_text(in, "from", NULL), .seen = w->seen,
-					 .entrypoint = w->entrypoint, .cmd = w->cmd };
+	struct stack_starter starter = { .name = w->name,
+					 .platform = w->platform,
+					 .stack = &w->stack,
+					 .solution = &solution,
+					 .requirements = w->requirements,
+					 .hashed = w->hashed,
+					 .from = option_text(in, "from", NULL),
+					 .seen = w->seen,
+					 .entrypoint = w->entrypoint,
+					 .cmd = w->cmd };
 	int rc;
 
 	if (solve_wishes(tables, w, &solution, err) < 0)
@@ -119,15 +131,17 @@ static int write_manifest(const struct invocation *in, const struct tables *tabl
 static int run(const struct invocation *in, struct error *err)
 {
 	const char *dir = in->arg_count ? in->args[0] : ".";
-	cleanup_free char *path = str_equal(dir, ".") ? xstrdup("stack.yaml") :
-							fs_join(dir, "stack.yaml");
+	cleanup_free char *path =
+		str_equal(dir, ".") ? xstrdup("stack.yaml") : fs_join(dir, "stack.yaml");
 	cleanup_tables struct tables tables = { 0 };
 	cleanup_wishes struct wishes w = { 0 };
 
 	if (fs_exists(AT_FDCWD, path) && !option_given(in, "force"))
-		return error_set(err, ERROR_USAGE, "%s: is there already; --force replaces it", path);
+		return error_set(err, ERROR_USAGE, "%s: is there already; --force replaces it",
+				 path);
 	if (tables_load(option_text(in, "tables", NULL), &tables, err) < 0 ||
-	    wishes_of_options(in, &w, err) < 0 || wishes_of_requirements(in, dir, &tables, &w, err) < 0 ||
+	    wishes_of_options(in, &w, err) < 0 ||
+	    wishes_of_requirements(in, dir, &tables, &w, err) < 0 ||
 	    wishes_of_image(in, &tables, &w, err) < 0)
 		return -1;
 	wishes_complete(&w, dir);
@@ -142,8 +156,10 @@ const struct command command_init = {
 		"Writes DIR/stack.yaml (DIR: this folder) for the newest stack that fits what is "
 		"asked: framework, CUDA and Python for that driver and those GPUs. Each line says "
 		"what it is for.\n\n"
-		"With --requirements it takes the frameworks of a requirements file, with --from those of an "
-		"image, which lint would see in it; options go before both. When nothing fits, it says "
+		"With --requirements it takes the frameworks of a requirements file, with --from "
+		"those of an "
+		"image, which lint would see in it; options go before both. When nothing fits, it "
+		"says "
 		"why and what would, and writes nothing. Exit status 1.",
 	.examples = "gpuimg init --framework torch --driver 535 --gpu a100,h100\n"
 		    "gpuimg init trainer --requirements trainer/requirements.txt\n"

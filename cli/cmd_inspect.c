@@ -140,8 +140,7 @@ static void report_json(const struct image *image, struct strbuf *text)
 			json_put(labels, c->label_keys.items[i],
 				 json_text(c->label_values.items[i]));
 		json_put(o, "digest", json_text(digest_text(&image->root.digest, digest)));
-		json_put(o, "manifest",
-			 json_text(digest_text(&image->descriptor.digest, digest)));
+		json_put(o, "manifest", json_text(digest_text(&image->descriptor.digest, digest)));
 		json_put(o, "platform", json_text(platform));
 		json_put(o, "size", json_integer((json_int_t)total_size(image)));
 		json_put(o, "layers", json_layers(image));
@@ -180,8 +179,9 @@ const struct command command_inspect = {
 	.name = "inspect",
 	.usage = "IMAGE",
 	.summary = "what is in an image: digest, size, layers, stack, configuration",
-	.description = "Shows what an image is: its digests, platform, layers with sizes and origin, the\n"
-		       "stack it was built for, and how it starts.",
+	.description =
+		"Shows what an image is: its digests, platform, layers with sizes and origin, the\n"
+		"stack it was built for, and how it starts.",
 	.examples = "gpuimg inspect oci:out/app:1.0\n"
 		    "docker save app | gpuimg inspect -\n",
 	.options = options,

@@ -11,19 +11,33 @@ static const char *const confidences[] = { "certain", "likely", "heuristic", NUL
 
 static const struct option options[] = {
 	REPORT_OUTPUT_OPTION("text or json; several as FORMAT=FILE"),
-	{ .name = "fail-on", .value = "SEVERITY", .choices = thresholds,
+	{ .name = "fail-on",
+	  .value = "SEVERITY",
+	  .choices = thresholds,
 	  .help = "exit 1 from this severity on (error)" },
-	{ .name = "select", .value = "RULES", .repeatable = true,
+	{ .name = "select",
+	  .value = "RULES",
+	  .repeatable = true,
 	  .help = "run only these: ids, names, prefixes (DRV,ENV001)" },
 	{ .name = "ignore", .value = "RULES", .repeatable = true, .help = "do not run these" },
-	{ .name = "min-confidence", .value = "LEVEL", .choices = confidences,
+	{ .name = "min-confidence",
+	  .value = "LEVEL",
+	  .choices = confidences,
 	  .help = "leave out findings that are less certain (heuristic)" },
-	{ .name = "gpu", .value = "GPUS", .repeatable = true,
+	{ .name = "gpu",
+	  .value = "GPUS",
+	  .repeatable = true,
 	  .help = "the GPUs it must run on (sm_90,h100)" },
-	{ .name = "driver", .value = "VERSIONS", .repeatable = true,
+	{ .name = "driver",
+	  .value = "VERSIONS",
+	  .repeatable = true,
 	  .help = "drivers of the hosts (535.183.06, 550, >=550)" },
-	{ .name = "driver-cuda", .value = "VERSION", .help = "the CUDA version the host driver reports" },
-	{ .name = "runtime", .value = "NAMES", .repeatable = true,
+	{ .name = "driver-cuda",
+	  .value = "VERSION",
+	  .help = "the CUDA version the host driver reports" },
+	{ .name = "runtime",
+	  .value = "NAMES",
+	  .repeatable = true,
 	  .help = "cdi, legacy, enroot, wsl, jetson, apptainer" },
 	PLATFORM_OPTION,
 	{ .name = "list-rules", .help = "list the rules and stop" },
@@ -198,12 +212,14 @@ const struct command command_lint = {
 	.name = "lint",
 	.usage = "IMAGE...",
 	.summary = "find what will break on a GPU node",
-	.description = "Reads images of any origin (oci:DIR, oci-archive:FILE, docker-archive:FILE, rootfs:DIR, - "
-		       "for standard input) and judges them by rules about driver libraries, "
-		       "forward-compatibility, dynamic linking, the environment, secrets, size and "
-		       "conformance. Nothing is executed or unpacked, no GPU is needed.\n\n"
-		       "Exit status: 0 nothing at or above the threshold, 1 findings, 2 usage, 3 an image "
-		       "could not be read completely.",
+	.description =
+		"Reads images of any origin (oci:DIR, oci-archive:FILE, docker-archive:FILE, "
+		"rootfs:DIR, - "
+		"for standard input) and judges them by rules about driver libraries, "
+		"forward-compatibility, dynamic linking, the environment, secrets, size and "
+		"conformance. Nothing is executed or unpacked, no GPU is needed.\n\n"
+		"Exit status: 0 nothing at or above the threshold, 1 findings, 2 usage, 3 an image "
+		"could not be read completely.",
 	.examples = "gpuimg lint oci:out/app:1.0\n"
 		    "docker save app | gpuimg lint -        # an image of the local Docker\n"
 		    "gpuimg lint app.tar --output json=report.json --output text\n"

@@ -8,10 +8,12 @@
 static const struct option options[] = {
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
-	{ .name = "update", .value = "NAME",
+	{ .name = "update",
+	  .value = "NAME",
 	  .help = "move only this package, or the packages of this source" },
 	{ .name = "check", .help = "change nothing; exit 1 when the lock is not up to date" },
-	{ .name = "diff", .help = "change nothing; say what a new lock would change, exit 1 if anything" },
+	{ .name = "diff",
+	  .help = "change nothing; say what a new lock would change, exit 1 if anything" },
 	{ 0 },
 };
 
@@ -35,11 +37,12 @@ static int check_dates(const struct lockfile *old, const struct lockfile *new, s
 
 			if (str_equal(was->id, is->id) && str_equal(was->suite, is->suite) &&
 			    *was->date && *is->date && strcmp(is->date, was->date) < 0)
-				return error_set(err, ERROR_INTEGRITY,
-						 "source %s, %s: its Release file is of %s, older than "
-						 "%s in the present lock; a mirror that lags or replays "
-						 "old files. Remove the lock to accept it",
-						 is->id, is->suite, is->date, was->date);
+				return error_set(
+					err, ERROR_INTEGRITY,
+					"source %s, %s: its Release file is of %s, older than "
+					"%s in the present lock; a mirror that lags or replays "
+					"old files. Remove the lock to accept it",
+					is->id, is->suite, is->date, was->date);
 		}
 	}
 	return 0;
@@ -68,9 +71,10 @@ static int check_update(const struct stack *stack, const struct lockfile *old, c
 	struct nearest near = nearest_start(name);
 
 	if (!old->platforms.len)
-		return error_set(err, ERROR_USAGE,
-				 "--update %s: there is no lock to update: %s; run `gpuimg lock %s`", name,
-				 path, stack->file);
+		return error_set(
+			err, ERROR_USAGE,
+			"--update %s: there is no lock to update: %s; run `gpuimg lock %s`", name,
+			path, stack->file);
 	for (size_t i = 0; i < stack->source_count; i++)
 		nearest_try(&near, stack->sources[i].id);
 	for (size_t i = 0; i < old->platforms.len; i++) {
@@ -101,7 +105,8 @@ static int show_diff(const struct lock_call *call, const char *path, const struc
 		out_note(call->in->out, "%s: a new lock would change nothing", path);
 		return 0;
 	}
-	fprintf(to, "%s: %zu difference%s\n%s", path, count, count > 1 ? "s" : "", strbuf_text(&text));
+	fprintf(to, "%s: %zu difference%s\n%s", path, count, count > 1 ? "s" : "",
+		strbuf_text(&text));
 	if (fflush(to))
 		return error_set_errno(err, errno, "write to standard output");
 	return 1;
@@ -174,12 +179,17 @@ const struct command command_lock = {
 	.usage = "STACK",
 	.summary = "resolve a manifest's packages and write its lock",
 	.description =
-		"Asks the sources of the stack manifest STACK for every package that its stages need,\n"
-		"with all they depend on, and writes each with its address, SHA-256 and size to the\n"
-		"lock beside the manifest (stack.yaml: stack.lock.json). Repository signatures are\n"
+		"Asks the sources of the stack manifest STACK for every package that its stages "
+		"need,\n"
+		"with all they depend on, and writes each with its address, SHA-256 and size to "
+		"the\n"
+		"lock beside the manifest (stack.yaml: stack.lock.json). Repository signatures "
+		"are\n"
 		"checked before anything is believed. Builds use nothing that is not in the lock.\n"
-		"A manifest with a matrix has a lock for each of its images (stack.VARIANT.lock.json).\n"
-		"With --update NAME all other packages keep the version of the present lock where their\n"
+		"A manifest with a matrix has a lock for each of its images "
+		"(stack.VARIANT.lock.json).\n"
+		"With --update NAME all other packages keep the version of the present lock where "
+		"their\n"
 		"source still has it and it fits.",
 	.examples = "gpuimg lock stack.yaml            # resolve, write stack.lock.json\n"
 		    "gpuimg lock --check stack.yaml    # in CI: is the lock up to date?\n"

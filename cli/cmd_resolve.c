@@ -153,7 +153,8 @@ static int resolve_all(const struct invocation *in, const struct tables *tables,
 	for (size_t i = 0; i < outputs->len; i++) {
 		if (stacks->count > 1 && str_equal(outputs->items[i].format, "json"))
 			strbuf_adds(&reports[i], "]\n");
-		if (report_output_write(&outputs->items[i], strbuf_slice(&reports[i]), in->out, err) < 0)
+		if (report_output_write(&outputs->items[i], strbuf_slice(&reports[i]), in->out,
+					err) < 0)
 			return -1;
 	}
 	return status;

@@ -15,8 +15,10 @@ const struct command command_schema = {
 	.name = "schema",
 	.usage = "",
 	.summary = "print the JSON Schema of the stack manifest",
-	.description = "Prints the JSON Schema (draft 2020-12) of the stack manifest, made from the same table that\n"
-		       "reads it. Editors complete and check manifests with it: name it in the first line,\n"
+	.description = "Prints the JSON Schema (draft 2020-12) of the stack manifest, made from "
+		       "the same table that\n"
+		       "reads it. Editors complete and check manifests with it: name it in the "
+		       "first line,\n"
 		       "# yaml-language-server: $schema=stack.schema.json",
 	.examples = "gpuimg schema > stack.schema.json\n"
 		    "check-jsonschema --schemafile stack.schema.json stack.yaml\n",

@@ -8,11 +8,17 @@ static const char *const mode_choices[] = { "auto", "loader", NULL };
 
 static const struct option options[] = {
 	REPORT_OUTPUT_OPTION("text (default) or json"),
-	{ .name = "require", .value = "WHAT", .repeatable = true,
+	{ .name = "require",
+	  .value = "WHAT",
+	  .repeatable = true,
 	  .help = "\"load\", \"run\" or a test's id: exit 3 when it did not run" },
-	{ .name = "gpu", .value = "TARGET", .repeatable = true,
+	{ .name = "gpu",
+	  .value = "TARGET",
+	  .repeatable = true,
 	  .help = "compile and assemble for this GPU architecture, e.g. sm_90" },
-	{ .name = "mode", .value = "MODE", .choices = mode_choices,
+	{ .name = "mode",
+	  .value = "MODE",
+	  .choices = mode_choices,
 	  .help = "how to start the probe: auto (default) or loader" },
 	{ .name = "timeout", .value = "SECONDS", .help = "time limit of one test (default: 60)" },
 	PLATFORM_OPTION,
@@ -73,8 +79,7 @@ static int run(const struct invocation *in, struct error *err)
 	test.target_count = targets.len;
 	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
 	    option_number(in, "timeout", 1, 86400, 60, &seconds, err) < 0 ||
-	    test_options_check(&test, err) < 0 ||
-	    image_arg_open(in, in->args[0], &image, err) < 0)
+	    test_options_check(&test, err) < 0 || image_arg_open(in, in->args[0], &image, err) < 0)
 		return -1;
 	test.timeout_ms = seconds * 1000;
 	if (test_run(&image, &test, &report, err) < 0)
@@ -88,18 +93,23 @@ const struct command command_test = {
 	.name = "test",
 	.usage = "IMAGE",
 	.summary = "load an image's own CUDA libraries and run kernels through them",
-	.description =
-		"Starts a small probe through the image's own loader, opens the image's CUDA libraries,\n"
-		"asks them for their versions, has nvrtc compile and nvJitLink assemble a kernel, and runs\n"
-		"kernels where there is a GPU. Each test has a process and a time limit of its own. What\n"
-		"fails is blamed on the image, on the injection of the driver, on the host or on the\n"
-		"hardware. Without a GPU the run tier is skipped.\n"
-		"\n"
-		"In mode loader the image's code runs as you, without isolation: test only images that you\n"
-		"would run. Images are unpacked below $TMPDIR, else /var/tmp.\n"
-		"\n"
-		"Exit status: 0 nothing failed; 1 the image is to blame; 2 usage; 3 could not be judged:\n"
-		"host or injection at fault, or a required test did not run.",
+	.description = "Starts a small probe through the image's own loader, opens the image's "
+		       "CUDA libraries,\n"
+		       "asks them for their versions, has nvrtc compile and nvJitLink assemble a "
+		       "kernel, and runs\n"
+		       "kernels where there is a GPU. Each test has a process and a time limit of "
+		       "its own. What\n"
+		       "fails is blamed on the image, on the injection of the driver, on the host "
+		       "or on the\n"
+		       "hardware. Without a GPU the run tier is skipped.\n"
+		       "\n"
+		       "In mode loader the image's code runs as you, without isolation: test only "
+		       "images that you\n"
+		       "would run. Images are unpacked below $TMPDIR, else /var/tmp.\n"
+		       "\n"
+		       "Exit status: 0 nothing failed; 1 the image is to blame; 2 usage; 3 could "
+		       "not be judged:\n"
+		       "host or injection at fault, or a required test did not run.",
 	.examples = "gpuimg test oci:out/app:1.0\n"
 		    "gpuimg test --require load --gpu sm_90 -o json=report.json app.tar\n"
 		    "gpuimg test --require run rootfs:/srv/image    # on a machine with a GPU\n",

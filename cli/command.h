@@ -14,24 +14,24 @@
 #include "base/vec.h"
 
 struct option {
-	const char *name;            /* long form, without "--" */
-	char letter;                 /* short form, or 0 */
-	const char *value;           /* what it takes ("FILE"), or NULL for a switch */
-	const char *help;            /* one line */
-	bool repeatable;             /* several allowed; else the second is an error */
-	const char *const *choices;  /* NULL-terminated allowed values, or NULL */
+	const char *name;           /* long form, without "--" */
+	char letter;                /* short form, or 0 */
+	const char *value;          /* what it takes ("FILE"), or NULL for a switch */
+	const char *help;           /* one line */
+	bool repeatable;            /* several allowed; else the second is an error */
+	const char *const *choices; /* NULL-terminated allowed values, or NULL */
 };
 
 struct invocation;
 
 struct command {
 	const char *name;
-	const char *usage;             /* "IMAGE..." */
-	const char *summary;           /* one line for the list */
-	const char *description;       /* paragraphs */
-	const char *examples;          /* lines of "command    # what it does" */
-	const struct option *options;  /* ends with a NULL name; or NULL */
-	size_t args_min, args_max;     /* positional arguments; SIZE_MAX: any number */
+	const char *usage;            /* "IMAGE..." */
+	const char *summary;          /* one line for the list */
+	const char *description;      /* paragraphs */
+	const char *examples;         /* lines of "command    # what it does" */
+	const struct option *options; /* ends with a NULL name; or NULL */
+	size_t args_min, args_max;    /* positional arguments; SIZE_MAX: any number */
 	/* Exit status 0 or 1 (a verdict against), or -1 with *err set. */
 	int (*run)(const struct invocation *in, struct error *err);
 };

@@ -13,16 +13,7 @@ extern const struct command command_schema;
 extern const struct command command_test;
 
 const struct command *const commands[] = {
-	&command_build,
-	&command_fetch,
-	&command_init,
-	&command_inspect,
-	&command_lint,
-	&command_lock,
-	&command_matrix,
-	&command_push,
-	&command_resolve,
-	&command_schema,
-	&command_test,
-	NULL,
+	&command_build,   &command_fetch,  &command_init,   &command_inspect,
+	&command_lint,    &command_lock,   &command_matrix, &command_push,
+	&command_resolve, &command_schema, &command_test,   NULL,
 };

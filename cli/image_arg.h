@@ -8,10 +8,10 @@
 #include "oci/image.h"
 
 /* For the option tables of commands that read images. */
-#define PLATFORM_OPTION                                                                     \
-	{                                                                                   \
-		.name = "platform", .value = "OS/ARCH",                                     \
-		.help = "which image of a multi-platform index (default: this machine's)"   \
+#define PLATFORM_OPTION                                                                   \
+	{                                                                                 \
+		.name = "platform", .value = "OS/ARCH",                                   \
+		.help = "which image of a multi-platform index (default: this machine's)" \
 	}
 
 /* Uses the option "platform" when the command has it. Release with image_release. */

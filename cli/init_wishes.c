@@ -48,10 +48,11 @@ static int framework_option(struct wishes *w, const char *text, struct error *er
 	if (range[0] == '=' && range[1] != '=')
 		range++;
 	if (!*name || (text[n] && !*range) || (*range && dotted_range_check(range, err) < 0))
-		return error_set(err, ERROR_USAGE,
-				 "--framework '%.80s': write a name, or a name and a version, such as "
-				 "torch or torch=2.7.*",
-				 text);
+		return error_set(
+			err, ERROR_USAGE,
+			"--framework '%.80s': write a name, or a name and a version, such as "
+			"torch or torch=2.7.*",
+			text);
 	if (has_framework(w, name))
 		return error_set(err, ERROR_USAGE, "--framework: %.80s is named twice", name);
 	add_framework(w, name, range);
@@ -121,8 +122,8 @@ static void take_line(struct slice line, const struct tables *tables, struct wis
 	if (rest.len && rest.data[0] == '[') {
 		const uint8_t *end = memchr(rest.data, ']', rest.len);
 
-		rest = end ? slice_of(end + 1, rest.len - (size_t)(end + 1 - rest.data)) :
-			     slice_of(rest.data, 0);
+		rest = end ? slice_of(end + 1, rest.len - (size_t)(end + 1 - rest.data))
+			   : slice_of(rest.data, 0);
 	}
 	add_framework(w, r.name, rest.len && rest.data[0] == '@' ? "" : range_of(w, rest));
 }
@@ -148,14 +149,16 @@ static int relative_path(struct wishes *w, const char *dir, const char *file, st
 	size_t n = base ? strlen(base) : 0;
 
 	if (!full)
-		return error_set(err, ERROR_NOT_FOUND, "--requirements: %s: there is no such file", file);
+		return error_set(err, ERROR_NOT_FOUND, "--requirements: %s: there is no such file",
+				 file);
 	if (n == 1)
 		n = 0; /* the root */
 	if (!base || strncmp(base, full, n) != 0 || full[n] != '/')
-		return error_set(err, ERROR_USAGE,
-				 "--requirements: %s lies outside of %s, where the manifest goes; copy "
-				 "it there",
-				 file, dir);
+		return error_set(
+			err, ERROR_USAGE,
+			"--requirements: %s lies outside of %s, where the manifest goes; copy "
+			"it there",
+			file, dir);
 	w->requirements = arena_strdup(&w->arena, full + n + 1);
 	return 0;
 }
@@ -196,8 +199,7 @@ static const char *python_of_path(struct wishes *w, const char *path)
 	return n > 2 ? arena_slice(&w->arena, slice_of(at, n)) : NULL;
 }
 
-static void take_packages(const struct facts *facts, const struct tables *tables,
-			  struct wishes *w)
+static void take_packages(const struct facts *facts, const struct tables *tables, struct wishes *w)
 {
 	for (size_t i = 0; i < facts->packages.len; i++) {
 		const struct package *p = &facts->packages.items[i];
@@ -319,16 +321,16 @@ static const char *name_of_folder(struct wishes *w, const char *dir)
 	}
 	while (b.len && strbuf_text(&b)[b.len - 1] == '-')
 		strbuf_truncate(&b, b.len - 1);
-	return b.len && !stack_check_name(strbuf_text(&b), &w->arena) ?
-		       arena_strdup(&w->arena, strbuf_text(&b)) :
-		       "app";
+	return b.len && !stack_check_name(strbuf_text(&b), &w->arena)
+		       ? arena_strdup(&w->arena, strbuf_text(&b))
+		       : "app";
 }
 
 void wishes_complete(struct wishes *w, const char *dir)
 {
 	w->stack.gpus = (struct stack_texts){ .items = w->gpus.items, .count = w->gpus.len };
-	w->stack.framework = (struct stack_pairs){ .items = w->frameworks.items,
-						   .count = w->frameworks.len };
+	w->stack.framework =
+		(struct stack_pairs){ .items = w->frameworks.items, .count = w->frameworks.len };
 	w->seen = (struct stack_pairs){ .items = w->libraries.items, .count = w->libraries.len };
 	if (!w->stack.cuda && !w->frameworks.len)
 		w->stack.cuda = ">=1"; /* the newest */

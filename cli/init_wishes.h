@@ -14,10 +14,10 @@ struct wishes {
 	struct arena arena;
 	const char *name, *platform;
 	struct stack_request stack;
-	const char *requirements; /* relative to the folder; NULL: none */
-	bool hashed;              /* that file pins hashes */
-	bool cuda_seen;           /* stack.cuda is what was found in the image */
-	struct stack_pairs seen;  /* what else the image holds */
+	const char *requirements;           /* relative to the folder; NULL: none */
+	bool hashed;                        /* that file pins hashes */
+	bool cuda_seen;                     /* stack.cuda is what was found in the image */
+	struct stack_pairs seen;            /* what else the image holds */
 	struct stack_texts entrypoint, cmd; /* the image's */
 	VEC(const char *) gpus;
 	VEC(struct stack_pair) frameworks;

@@ -32,8 +32,8 @@ static int judge(const struct lint_check *check, const char *image_name,
 	if (image_arg_open(check->in, image_name, &image, err) < 0 ||
 	    lint_run(&image, options, &result, err) < 0)
 		return -1;
-	result.reference = arena_printf(&result.arena, "%s:%s", check->stack->name,
-					check->stack->tag);
+	result.reference =
+		arena_printf(&result.arena, "%s:%s", check->stack->name, check->stack->tag);
 	if (result.unreadable)
 		return error_set(err, ERROR_INTEGRITY, "%s", result.unreadable);
 	if (result.failed || (result.errors + result.warnings && out->verbosity >= 0) ||
@@ -43,10 +43,11 @@ static int judge(const struct lint_check *check, const char *image_name,
 	}
 	if (!result.failed)
 		return 0;
-	return error_set(err, ERROR_VERDICT,
-			 "lint has findings at or above the threshold (lint.fail-on: %s), so no image "
-			 "was written; mend them, accept them under lint.ignore, or use --no-lint",
-			 check->stack->lint_fail_on ? check->stack->lint_fail_on : "error");
+	return error_set(
+		err, ERROR_VERDICT,
+		"lint has findings at or above the threshold (lint.fail-on: %s), so no image "
+		"was written; mend them, accept them under lint.ignore, or use --no-lint",
+		check->stack->lint_fail_on ? check->stack->lint_fail_on : "error");
 }
 
 int lint_check_run(void *user, const char *image, struct error *err)

@@ -73,7 +73,8 @@ static int run_command(const struct command *command, int argc, const char *cons
 	return status;
 }
 
-/* Each open package holds a descriptor; the usual soft limit of 1024 is for select(), unused here. */
+/* Each open package holds a descriptor; the usual soft limit of 1024 is for select(), unused here.
+ */
 static void allow_many_files(void)
 {
 	struct rlimit limit;
@@ -109,7 +110,7 @@ int main(int argc, char **argv)
 	command = command_find(name);
 	if (!command)
 		unknown_command(name, &err);
-	status = command ? run_command(command, argc - 2, (const char *const *)argv + 2, &out, &err) :
-			   -1;
+	status = command ? run_command(command, argc - 2, (const char *const *)argv + 2, &out, &err)
+			 : -1;
 	return status < 0 ? report(&err, &out) : status;
 }

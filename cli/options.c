@@ -11,11 +11,16 @@ const struct option global_options[] = {
 	{ .name = "help", .letter = 'h', .help = "show this help" },
 	{ .name = "quiet", .letter = 'q', .help = "only results, warnings and errors" },
 	{ .name = "verbose", .letter = 'v', .help = "say more", .repeatable = true },
-	{ .name = "color", .value = "WHEN", .help = "auto, always or never",
+	{ .name = "color",
+	  .value = "WHEN",
+	  .help = "auto, always or never",
 	  .choices = color_choices },
-	{ .name = "progress", .value = "HOW", .help = "auto, plain, none or json",
+	{ .name = "progress",
+	  .value = "HOW",
+	  .help = "auto, plain, none or json",
 	  .choices = progress_choices },
-	{ .name = "store", .value = "DIR",
+	{ .name = "store",
+	  .value = "DIR",
 	  .help = "the content store (default $GPUIMG_STORE, else ~/.cache/gpuimg)" },
 	{ 0 },
 };
@@ -24,8 +29,8 @@ static const struct option *find_in(const struct option *table, const char *name
 				    char letter)
 {
 	for (; table && table->name; table++) {
-		if (letter ? table->letter == letter :
-			     strlen(table->name) == len && !memcmp(table->name, name, len))
+		if (letter ? table->letter == letter
+			   : strlen(table->name) == len && !memcmp(table->name, name, len))
 			return table;
 	}
 	return NULL;
@@ -51,8 +56,8 @@ static int unknown(const struct command *command, const char *arg, size_t name_l
 		nearest_try(&near, o->name);
 	if (near.best)
 		return error_set(err, ERROR_USAGE,
-				 "gpuimg %s has no option --%s; did you mean --%s?",
-				 command->name, name, near.best);
+				 "gpuimg %s has no option --%s; did you mean --%s?", command->name,
+				 name, near.best);
 	return error_set(err, ERROR_USAGE, "gpuimg %s has no option --%s (see gpuimg %s --help)",
 			 command->name, name, command->name);
 }
@@ -138,8 +143,8 @@ static int check_count(const struct invocation *in, struct error *err)
 
 	if (in->arg_count < c->args_min)
 		return error_set(err, ERROR_USAGE, "gpuimg %s needs %s (usage: gpuimg %s %s)",
-				 c->name, in->arg_count ? "more arguments" : "an argument",
-				 c->name, c->usage);
+				 c->name, in->arg_count ? "more arguments" : "an argument", c->name,
+				 c->usage);
 	if (in->arg_count > c->args_max)
 		return error_set(err, ERROR_USAGE,
 				 "gpuimg %s: unexpected argument '%s' (usage: gpuimg %s %s)",

@@ -59,8 +59,8 @@ void progress_bytes(struct progress *p, const char *name, uint64_t done, uint64_
 		show_json(p, name, done, total);
 		return;
 	}
-	left = rate && total > done ? xasprintf(", %" PRIu64 " s left", (total - done) / rate + 1) :
-				      xstrdup("");
+	left = rate && total > done ? xasprintf(", %" PRIu64 " s left", (total - done) / rate + 1)
+				    : xstrdup("");
 	fprintf(p->out->err, "%s%s: %s of %s, %s/s%s  %s%s",
 		p->kind == PROGRESS_BAR ? "\r\033[K" : "", p->what, out_size(done, a),
 		out_size(total, b), out_size(rate, r), left, name,

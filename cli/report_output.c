@@ -14,11 +14,10 @@ static int parse_one(const char *text, const char *const *formats, struct report
 			const char *file = equal ? equal + 1 : NULL;
 
 			if (file && !*file)
-				return error_set(err, ERROR_USAGE,
-						 "--output %s: no file after '='", text);
-			*out = (struct report_output){
-				*f, file && str_equal(file, "-") ? NULL : file
-			};
+				return error_set(err, ERROR_USAGE, "--output %s: no file after '='",
+						 text);
+			*out = (struct report_output){ *f,
+						       file && str_equal(file, "-") ? NULL : file };
 			return 0;
 		}
 		strbuf_addf(&list, "%s%s", f == formats ? "" : ", ", *f);

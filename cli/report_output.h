@@ -30,10 +30,10 @@ int report_output_write(const struct report_output *output, struct slice text,
 			const struct out *out, struct error *err) MUST_USE;
 
 /* For the option table of a command. */
-#define REPORT_OUTPUT_OPTION(help_text)                                           \
-	{                                                                         \
-		.name = "output", .letter = 'o', .value = "FORMAT[=FILE]",        \
-		.help = help_text, .repeatable = true                             \
+#define REPORT_OUTPUT_OPTION(help_text)                                                       \
+	{                                                                                     \
+		.name = "output", .letter = 'o', .value = "FORMAT[=FILE]", .help = help_text, \
+		.repeatable = true                                                            \
 	}
 
 #endif

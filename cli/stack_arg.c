@@ -39,6 +39,6 @@ char *stack_arg_lock(const struct stack *stack)
 
 const char *stack_arg_name(struct stack *stack)
 {
-	return *stack->variant ? arena_printf(&stack->arena, "%s (%s)", stack->file, stack->variant) :
-				 stack->file;
+	return *stack->variant ? arena_printf(&stack->arena, "%s (%s)", stack->file, stack->variant)
+			       : stack->file;
 }

@@ -8,12 +8,16 @@
 #include "cli/command.h"
 #include "manifests/stack.h"
 
-#define STACK_SET_OPTION                                                                        \
-	{ .name = "set", .value = "PATH=VALUE", .repeatable = true,                             \
-	  .help = "put a value over the manifest's, such as stack.cuda=12.6" }
+#define STACK_SET_OPTION                                                           \
+	{                                                                          \
+		.name = "set", .value = "PATH=VALUE", .repeatable = true,          \
+		.help = "put a value over the manifest's, such as stack.cuda=12.6" \
+	}
 #define STACK_VARIANT_OPTION                                                                    \
-	{ .name = "variant", .value = "NAME", .repeatable = true,                               \
-	  .help = "only this image of the manifest's matrix, such as cuda13.0-python3.12" }
+	{                                                                                       \
+		.name = "variant", .value = "NAME", .repeatable = true,                         \
+		.help = "only this image of the manifest's matrix, such as cuda13.0-python3.12" \
+	}
 
 /* The images of the manifest `file` with both options. ERROR_USAGE and as stacks_read. */
 int stack_arg_read(const struct invocation *in, const char *file, struct stacks *out,

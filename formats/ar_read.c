@@ -126,7 +126,8 @@ static int set_gnu_name(struct ar_reader *r, struct slice name, struct ar_member
 	if (!slice_u64(name, &offset) || offset >= r->long_names.len ||
 	    !slice_sub(strbuf_slice(&r->long_names), offset, r->long_names.len - offset, &rest) ||
 	    !slice_cut(&rest, '\n', &part))
-		return error_set(err, ERROR_FORMAT, "ar member refers to a long name that is not there");
+		return error_set(err, ERROR_FORMAT,
+				 "ar member refers to a long name that is not there");
 	return set_name(out, part, err);
 }
 

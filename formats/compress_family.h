@@ -35,8 +35,8 @@ struct stream *unxz_stream(struct stream *inner);
  * at a time may use and keeps nothing from one call to the next that shows in the bytes.
  */
 struct coder {
-	size_t block;                            /* bytes of input of all blocks but the last */
-	size_t (*bound)(size_t len);             /* most bytes that `len` bytes become */
+	size_t block;                /* bytes of input of all blocks but the last */
+	size_t (*bound)(size_t len); /* most bytes that `len` bytes become */
 	void *(*open)(enum compression_level level);
 	size_t (*encode)(void *ctx, const uint8_t *in, size_t len, uint8_t *out, size_t cap);
 	void (*close)(void *ctx);

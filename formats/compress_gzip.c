@@ -129,9 +129,9 @@ static void inflater_give_back(struct inflater *z)
 
 static int inflate_complaint(int rc, struct error *err)
 {
-	const char *what = rc == ISAL_INVALID_LOOKBACK ? "a distance before the start" :
-			   rc == ISAL_INVALID_SYMBOL   ? "a symbol without a meaning" :
-							 "an invalid block";
+	const char *what = rc == ISAL_INVALID_LOOKBACK ? "a distance before the start"
+			   : rc == ISAL_INVALID_SYMBOL ? "a symbol without a meaning"
+						       : "an invalid block";
 
 	return error_set(err, ERROR_FORMAT, "deflate data holds %s", what);
 }
@@ -276,14 +276,14 @@ static int gunzip_start(struct gunzip_stream *s, struct error *err)
 		return error_set(err, ERROR_FORMAT, "gzip data ends early");
 	if (first != 0x1f)
 		return error_set(err, ERROR_FORMAT,
-				 s->members ? "gzip data is followed by something else" :
-					      "is not gzip data");
+				 s->members ? "gzip data is followed by something else"
+					    : "is not gzip data");
 	if (gunzip_byte(s, &second, err) < 0)
 		return -1;
 	if (second != 0x8b)
 		return error_set(err, ERROR_FORMAT,
-				 s->members ? "gzip data is followed by something else" :
-					      "is not gzip data");
+				 s->members ? "gzip data is followed by something else"
+					    : "is not gzip data");
 	if (gunzip_header(s, err) < 0)
 		return -1;
 	if (s->members)

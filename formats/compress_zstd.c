@@ -107,8 +107,8 @@ static ssize_t unzstd_read(struct stream *base, void *buf, size_t len, struct er
 		case 1:
 			continue;
 		case 0:
-			return s->between ? 0 :
-					    error_set(err, ERROR_FORMAT, "zstd data ends early");
+			return s->between ? 0
+					  : error_set(err, ERROR_FORMAT, "zstd data ends early");
 		default:
 			return -1;
 		}

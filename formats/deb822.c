@@ -59,7 +59,8 @@ static inline bool is_name_byte(uint8_t c)
 
 static bool same_name(struct slice a, struct slice b)
 {
-	return a.len == b.len && strncasecmp((const char *)a.data, (const char *)b.data, a.len) == 0;
+	return a.len == b.len &&
+	       strncasecmp((const char *)a.data, (const char *)b.data, a.len) == 0;
 }
 
 static int add_field(struct deb822 *out, struct slice line, struct place at, struct error *err)
@@ -72,8 +73,9 @@ static int add_field(struct deb822 *out, struct slice line, struct place at, str
 	if (colon == 0 || colon == line.len || line.data[colon] != ':' || line.data[0] == '-')
 		return bad_line(at, line, "neither \"Field: value\" nor a continuation line", err);
 	if (colon > NAME_LIMIT)
-		return error_set(err, ERROR_LIMIT, "%s:%zu: a field name of %zu bytes; %d are allowed",
-				 at.name, at.line, colon, NAME_LIMIT);
+		return error_set(err, ERROR_LIMIT,
+				 "%s:%zu: a field name of %zu bytes; %d are allowed", at.name,
+				 at.line, colon, NAME_LIMIT);
 	field.name = slice_of(line.data, colon);
 	field.value = slice_of(line.data + colon + 1, line.len - colon - 1);
 	for (size_t i = 0; i < out->len; i++) {
@@ -81,8 +83,8 @@ static int add_field(struct deb822 *out, struct slice line, struct place at, str
 			return bad_line(at, field.name, "a field stands twice in one stanza", err);
 	}
 	if (out->len == FIELD_LIMIT)
-		return error_set(err, ERROR_LIMIT, "%s:%zu: a stanza of more than %d fields", at.name,
-				 at.line, FIELD_LIMIT);
+		return error_set(err, ERROR_LIMIT, "%s:%zu: a stanza of more than %d fields",
+				 at.name, at.line, FIELD_LIMIT);
 	vec_push(out, field);
 	return 0;
 }

@@ -2,9 +2,8 @@
  * Debian control data: stanzas of "Field: value" with continuation lines, as in Packages,
  * Release, status and *.sources files. Field names compare without case. Limits: 64 KiB a field
  * name and value of 4 MiB, 200 fields a stanza. Comment lines ("#") are skipped. Only a line with
- * nothing on it ends a stanza; one of blanks continues the value, which is how apt reads it. A field
- * twice in one stanza and NUL bytes are refused.
- * Source: deb822(5), Debian policy 5.1.
+ * nothing on it ends a stanza; one of blanks continues the value, which is how apt reads it. A
+ * field twice in one stanza and NUL bytes are refused. Source: deb822(5), Debian policy 5.1.
  */
 #ifndef FORMATS_DEB822_H
 #define FORMATS_DEB822_H

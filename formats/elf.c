@@ -54,7 +54,10 @@ struct strings {
 
 bool elf_is(struct slice head)
 {
-	return head.len >= 4 && memcmp(head.data, "\x7f" "ELF", 4) == 0;
+	return head.len >= 4 && memcmp(head.data,
+				       "\x7f"
+				       "ELF",
+				       4) == 0;
 }
 
 static struct reader elf_reader(const struct elf *elf, struct slice part)
@@ -105,7 +108,8 @@ static int check_table(const char *what, uint64_t offset, uint64_t count, uint64
 
 	if (mul_overflows(count, entry_size, &bytes) || add_overflows(offset, bytes, &end))
 		return error_set(err, ERROR_FORMAT,
-				 "%s: %" PRIu64 " entries at offset %" PRIu64 " end beyond any file",
+				 "%s: %" PRIu64 " entries at offset %" PRIu64
+				 " end beyond any file",
 				 what, count, offset);
 	return 0;
 }
@@ -313,8 +317,7 @@ static int read_segments(struct elf *elf, const struct header *h, struct error *
 		if (s.type != PT_INTERP_TYPE && s.type != PT_DYNAMIC_TYPE)
 			continue;
 		if (add_overflows(s.offset, s.filesz, &end))
-			return error_set(err, ERROR_FORMAT,
-					 "segment %zu ends beyond any file", i);
+			return error_set(err, ERROR_FORMAT, "segment %zu ends beyond any file", i);
 		if (s.type == PT_INTERP_TYPE && s.filesz <= INTERP_MAX &&
 		    part_of(elf, s.offset, s.filesz, &part)) {
 			elf->interp = part;

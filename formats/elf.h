@@ -36,14 +36,20 @@ struct elf {
 	bool is64, big_endian;
 	uint16_t type, machine;
 	uint8_t osabi;
-	bool truncated;               /* a part that was looked for lies beyond the slice */
+	bool truncated; /* a part that was looked for lies beyond the slice */
 	bool has_dynamic;
-	struct slice interp;          /* PT_INTERP, without NUL */
-	struct slice soname;          /* data NULL: none */
-	struct slice rpath, runpath;  /* as written; data NULL: none */
-	uint64_t flags_1;             /* DT_FLAGS_1 */
-	struct { struct slice *items; size_t len, cap; } needed;   /* in order */
-	struct { struct elf_section *items; size_t len, cap; } sections;
+	struct slice interp;         /* PT_INTERP, without NUL */
+	struct slice soname;         /* data NULL: none */
+	struct slice rpath, runpath; /* as written; data NULL: none */
+	uint64_t flags_1;            /* DT_FLAGS_1 */
+	struct {
+		struct slice *items;
+		size_t len, cap;
+	} needed; /* in order */
+	struct {
+		struct elf_section *items;
+		size_t len, cap;
+	} sections;
 };
 
 /* True when `head` starts with the ELF magic. */
@@ -81,7 +87,6 @@ struct elf_symbols {
 	struct elf_symbol *items;
 	size_t len, cap;
 };
-int elf_dynamic_symbols(const struct elf *elf, struct elf_symbols *out,
-			struct error *err) MUST_USE;
+int elf_dynamic_symbols(const struct elf *elf, struct elf_symbols *out, struct error *err) MUST_USE;
 
 #endif

@@ -59,8 +59,8 @@ int json_parse_named(struct slice text, const char *name, json_t **out, struct e
 	json_t *value;
 
 	if (load(text, &value, &cause) < 0)
-		return error_set(err, ERROR_FORMAT, "%s:%d:%d: not valid JSON: %s", name, cause.line,
-				 cause.column, cause.text);
+		return error_set(err, ERROR_FORMAT, "%s:%d:%d: not valid JSON: %s", name,
+				 cause.line, cause.column, cause.text);
 	*out = value;
 	return 0;
 }
@@ -231,7 +231,8 @@ static int get(const json_t *object, const char *where, const char *key, json_ty
 
 	if (!json_is_object(object))
 		return error_set(err, ERROR_FORMAT, "%s: is %s, not an object",
-				 *where ? where : "document", object ? type_name(object) : "missing");
+				 *where ? where : "document",
+				 object ? type_name(object) : "missing");
 	value = json_object_get(object, key);
 	if (optional && (!value || json_is_null(value))) {
 		*out = NULL;

@@ -27,8 +27,7 @@ static inline void json_decref_p(json_t **j)
  */
 int json_parse(struct slice text, json_t **out, struct error *err) MUST_USE;
 /* The same for a text with a name: errors begin with "NAME:LINE:COLUMN: ". */
-int json_parse_named(struct slice text, const char *name, json_t **out,
-		     struct error *err) MUST_USE;
+int json_parse_named(struct slice text, const char *name, json_t **out, struct error *err) MUST_USE;
 /* Append: sorted keys, no blanks, shortest escapes, "/" and UTF-8 as they are, no newline. */
 void json_canonical(const json_t *value, struct strbuf *out);
 /* Append: sorted keys, indented by two, final newline. For files that people read. */
@@ -55,8 +54,8 @@ int json_get_array_opt(const json_t *object, const char *where, const char *key,
 		       struct error *err) MUST_USE;
 
 /* Builders that cannot fail but for lack of memory, which ends the program. */
-json_t *json_text(const char *s);                   /* invalid UTF-8 bytes become U+FFFD */
+json_t *json_text(const char *s); /* invalid UTF-8 bytes become U+FFFD */
 void json_put(json_t *object, const char *key, json_t *value); /* takes value */
-void json_push(json_t *array, json_t *value);       /* takes value */
+void json_push(json_t *array, json_t *value);                  /* takes value */
 
 #endif

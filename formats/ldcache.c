@@ -70,8 +70,8 @@ int ldcache_compare(const char *a, const char *b)
 /* ------------------------------------------------------------------------------- reading */
 
 struct cache_view {
-	struct slice file;     /* what string offsets count from */
-	const char *text;      /* the copy of it */
+	struct slice file; /* what string offsets count from */
+	const char *text;  /* the copy of it */
 	uint32_t hwcap_names[HWCAPS_MAX];
 	uint32_t hwcap_count;
 };
@@ -110,7 +110,8 @@ static int read_extensions(struct cache_view *v, uint32_t offset, struct error *
 		size = reader_u32(&r);
 		if (!slice_sub(v->file, at, size, &part))
 			return error_set(err, ERROR_FORMAT,
-					 "loader cache: extension %" PRIu32 " ends beyond the file", i);
+					 "loader cache: extension %" PRIu32 " ends beyond the file",
+					 i);
 		if (tag != SECTION_HWCAPS)
 			continue;
 		if (size % 4 || size / 4 > HWCAPS_MAX)
@@ -168,7 +169,8 @@ static int read_new(struct slice file, struct ldcache *out, struct error *err)
 		return error_set(err, ERROR_FORMAT, "loader cache: header ends after %zu bytes",
 				 file.len);
 	if ((flags & 3) == BIG_ENDIAN_FLAG)
-		return error_set(err, ERROR_FORMAT, "loader cache: written for big-endian machines");
+		return error_set(err, ERROR_FORMAT,
+				 "loader cache: written for big-endian machines");
 	if (count > reader_left(&r) / NEW_ENTRY)
 		return error_set(err, ERROR_FORMAT,
 				 "loader cache: %" PRIu32 " entries in a file of %zu bytes", count,
@@ -201,7 +203,8 @@ static int read_old(struct slice file, uint32_t count, struct ldcache *out, stru
 		e.path = text_at(&v, reader_u32(&r));
 		if (!e.soname || !e.path)
 			return error_set(err, ERROR_FORMAT,
-					 "loader cache: entry %" PRIu32 " points outside the file", i);
+					 "loader cache: entry %" PRIu32 " points outside the file",
+					 i);
 		vec_push(out, e);
 	}
 	return 0;

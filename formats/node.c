@@ -32,11 +32,11 @@ bool node_bool(const struct node *node, bool *out)
 		const char *text;
 		bool value;
 	} words[] = {
-		{ "true", true },  { "True", true },  { "TRUE", true },	  { "yes", true },
-		{ "Yes", true },   { "YES", true },   { "on", true },	  { "On", true },
-		{ "ON", true },	   { "false", false }, { "False", false }, { "FALSE", false },
-		{ "no", false },   { "No", false },   { "NO", false },	  { "off", false },
-		{ "Off", false },  { "OFF", false },
+		{ "true", true }, { "True", true },   { "TRUE", true },   { "yes", true },
+		{ "Yes", true },  { "YES", true },    { "on", true },     { "On", true },
+		{ "ON", true },   { "false", false }, { "False", false }, { "FALSE", false },
+		{ "no", false },  { "No", false },    { "NO", false },    { "off", false },
+		{ "Off", false }, { "OFF", false },
 	};
 
 	if (node->type != NODE_SCALAR || node->quoted)

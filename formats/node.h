@@ -18,9 +18,9 @@ struct node {
 	size_t line, column; /* from 1 */
 	const char *text;    /* NODE_SCALAR: its value; else "" */
 	bool quoted;         /* NODE_SCALAR: was written in quotes, so it is text, never a number */
-	const struct node *items; /* NODE_LIST */
+	const struct node *items;      /* NODE_LIST */
 	const struct node_pair *pairs; /* NODE_MAP, in the order written, no key twice */
-	size_t count;             /* items or pairs */
+	size_t count;                  /* items or pairs */
 };
 
 struct node_pair {

@@ -24,12 +24,12 @@ struct tar_xattr {
 
 struct tar_entry {
 	enum tar_type type;
-	uint32_t mode;      /* 07777 at most */
-	const char *path;   /* relative, no "./", no "//", no trailing "/"; never "" or ".." parts */
-	const char *link;   /* target of a link as written; "" (or, for writing, NULL) otherwise */
-	uint64_t size;      /* bytes of content; 0 unless TAR_FILE */
+	uint32_t mode;    /* 07777 at most */
+	const char *path; /* relative, no "./", no "//", no trailing "/"; never "" or ".." parts */
+	const char *link; /* target of a link as written; "" (or, for writing, NULL) otherwise */
+	uint64_t size;    /* bytes of content; 0 unless TAR_FILE */
 	uint64_t uid, gid;
-	int64_t mtime;      /* seconds since 1970 */
+	int64_t mtime; /* seconds since 1970 */
 	uint32_t dev_major, dev_minor;
 	const struct tar_xattr *xattrs;
 	size_t xattr_count;

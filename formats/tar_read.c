@@ -8,7 +8,7 @@
 #include "base/arena.h"
 
 enum {
-	INPUT_BYTES = 128 * 1024,    /* most that is read at once */
+	INPUT_BYTES = 128 * 1024,     /* most that is read at once */
 	RING_BYTES = 8 * INPUT_BYTES, /* what was read last stays this long */
 	HEADERS_MAX = RING_BYTES - INPUT_BYTES,
 	PATH_BYTES_MAX = 4096,
@@ -19,10 +19,10 @@ enum {
 struct content_stream {
 	struct stream base;
 	struct tar_reader *reader;
-	uint64_t left;     /* bytes of the entry not yet given */
-	uint64_t zeros;    /* a hole that comes before `chunk` */
+	uint64_t left;      /* bytes of the entry not yet given */
+	uint64_t zeros;     /* a hole that comes before `chunk` */
 	struct slice chunk; /* what libarchive gave last and is not used up */
-	uint64_t offset;   /* in the entry, behind `chunk` and before it the holes */
+	uint64_t offset;    /* in the entry, behind `chunk` and before it the holes */
 };
 
 struct tar_reader {
@@ -32,9 +32,9 @@ struct tar_reader {
 	struct arena arena;   /* strings of the entry just given */
 	struct content_stream content;
 	bool ended;
-	bool padded;          /* the padding that the last block lacks was given */
-	uint64_t content_end; /* where the entry just given ends in the plain tar */
-	uint64_t total;     /* bytes read of `inner` */
+	bool padded;              /* the padding that the last block lacks was given */
+	uint64_t content_end;     /* where the entry just given ends in the plain tar */
+	uint64_t total;           /* bytes read of `inner` */
 	uint8_t ring[RING_BYTES]; /* the byte at offset n lies at n modulo RING_BYTES */
 };
 
@@ -114,8 +114,9 @@ static const char *clean_path(struct tar_reader *r, const char *path, struct err
 	cleanup_strbuf struct strbuf out = { 0 };
 
 	if (rest.len > PATH_BYTES_MAX) {
-		error_set(err, ERROR_FORMAT, "tar entry \"%.60s…\" has a name of %zu bytes (at most %d)",
-			  path, rest.len, PATH_BYTES_MAX);
+		error_set(err, ERROR_FORMAT,
+			  "tar entry \"%.60s…\" has a name of %zu bytes (at most %d)", path,
+			  rest.len, PATH_BYTES_MAX);
 		return NULL;
 	}
 	while (slice_cut(&rest, '/', &part)) {
@@ -211,9 +212,8 @@ static int copy_link(struct tar_reader *r, struct archive_entry *e, struct tar_e
 	if (!target)
 		return error_set(err, ERROR_FORMAT, "%s: a link without a target", out->path);
 	if (strlen(target) > PATH_BYTES_MAX)
-		return error_set(err, ERROR_FORMAT,
-				 "%s: a link target of %zu bytes (at most %d)", out->path,
-				 strlen(target), PATH_BYTES_MAX);
+		return error_set(err, ERROR_FORMAT, "%s: a link target of %zu bytes (at most %d)",
+				 out->path, strlen(target), PATH_BYTES_MAX);
 	if (out->type == TAR_HARDLINK) {
 		out->link = clean_path(r, target, err);
 		if (!out->link)
@@ -231,7 +231,8 @@ static int copy_entry(struct tar_reader *r, struct archive_entry *e, struct tar_
 		      struct error *err)
 {
 	const char *path = archive_entry_pathname(e);
-	int64_t size = archive_entry_size(e), uid = archive_entry_uid(e), gid = archive_entry_gid(e);
+	int64_t size = archive_entry_size(e), uid = archive_entry_uid(e),
+		gid = archive_entry_gid(e);
 
 	*out = (struct tar_entry){ .path = "", .link = "" };
 	if (!path || !*path)
@@ -273,7 +274,8 @@ static bool warning_is_harmless(struct archive *a)
 /* The bytes from `offset` on, as far as they were read and still are there; false otherwise. */
 static bool ring_copy(const struct tar_reader *r, uint64_t offset, uint8_t *out, uint64_t len)
 {
-	size_t at = (size_t)(offset % RING_BYTES), first = (size_t)MIN(len, (uint64_t)RING_BYTES - at);
+	size_t at = (size_t)(offset % RING_BYTES),
+	       first = (size_t)MIN(len, (uint64_t)RING_BYTES - at);
 
 	if (offset + len > r->total || r->total - offset > RING_BYTES)
 		return false;
@@ -298,8 +300,8 @@ static int check_records(struct slice records, struct error *err)
 		if ((slice_is(key, "path") || slice_is(key, "linkpath") ||
 		     slice_is(key, "GNU.sparse.name")) &&
 		    rest.len && memchr(rest.data, 0, rest.len))
-			return error_set(err, ERROR_FORMAT, "tar: pax %.*s holds a NUL", (int)key.len,
-					 (const char *)key.data);
+			return error_set(err, ERROR_FORMAT, "tar: pax %.*s holds a NUL",
+					 (int)key.len, (const char *)key.data);
 		records = slice_of(records.data + len, records.len - (size_t)len);
 	}
 	return 0;
@@ -333,8 +335,10 @@ static int check_headers(const struct tar_reader *r, struct error *err)
 	if (len <= BLOCK)
 		return 0;
 	if (len > HEADERS_MAX)
-		return error_set(err, ERROR_LIMIT, "tar at byte %" PRIu64 ": headers of %" PRIu64
-				 " bytes (at most %d)", start, len, HEADERS_MAX);
+		return error_set(err, ERROR_LIMIT,
+				 "tar at byte %" PRIu64 ": headers of %" PRIu64
+				 " bytes (at most %d)",
+				 start, len, HEADERS_MAX);
 	bytes = xmalloc((size_t)len);
 	if (!ring_copy(r, start, bytes, len))
 		return error_set(err, ERROR_FORMAT, "tar at byte %" PRIu64 ": headers out of reach",
@@ -347,8 +351,9 @@ static int check_headers(const struct tar_reader *r, struct error *err)
 			return 0; /* the entry itself; a sparse map may follow */
 		if (!read_octal(slice_of(left.data + AT_SIZE, SIZE_BYTES), &size) ||
 		    !slice_sub(left, BLOCK, size, &body))
-			return error_set(err, ERROR_FORMAT, "tar at byte %" PRIu64
-					 ": extended header is damaged", start);
+			return error_set(err, ERROR_FORMAT,
+					 "tar at byte %" PRIu64 ": extended header is damaged",
+					 start);
 		if ((type == 'x' || type == 'X' || type == 'g') && check_records(body, err) < 0)
 			return -1;
 		size = MIN((size + BLOCK - 1) / BLOCK * BLOCK + BLOCK, (uint64_t)left.len);
@@ -379,7 +384,8 @@ int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err
 	struct archive_entry *e = NULL;
 	int rc;
 
-	/* The entry for the root itself ("./") has no name of ours: skipped when it is a directory. */
+	/* The entry for the root itself ("./") has no name of ours: skipped when it is a directory.
+	 */
 	do {
 		if (r->ended)
 			return 0;

@@ -7,8 +7,8 @@
  *
  * An entry for the root itself ("./") is passed over. Holes of sparse files are given as zeros. An
  * archive may lack its end marker, as other readers allow it; a cut inside an entry is
- * ERROR_FORMAT. Limits: 896 KiB of headers, 256 extended attributes of 64 KiB an entry (ERROR_LIMIT).
- * Errors of `inner` come out as they are.
+ * ERROR_FORMAT. Limits: 896 KiB of headers, 256 extended attributes of 64 KiB an entry
+ * (ERROR_LIMIT). Errors of `inner` come out as they are.
  *
  * Read to the end: tar_read_next() gives false only after the archive's padding was read too, so
  * a digest over the stream covers every byte.

@@ -173,8 +173,8 @@ static void add_records(struct strbuf *out, const struct tar_entry *entry, const
 static char type_flag(enum tar_type type)
 {
 	static const char flags[] = {
-		[TAR_FILE] = '0',  [TAR_DIR] = '5',   [TAR_SYMLINK] = '2', [TAR_HARDLINK] = '1',
-		[TAR_CHAR] = '3',  [TAR_BLOCK] = '4', [TAR_FIFO] = '6',
+		[TAR_FILE] = '0', [TAR_DIR] = '5',   [TAR_SYMLINK] = '2', [TAR_HARDLINK] = '1',
+		[TAR_CHAR] = '3', [TAR_BLOCK] = '4', [TAR_FIFO] = '6',
 	};
 
 	assert((size_t)type < sizeof(flags));
@@ -232,8 +232,7 @@ static char *pax_name(const char *path)
 /* Header blocks of `entry`: the pax entry when it needs one, then its own. */
 static void add_headers(struct strbuf *out, const struct tar_entry *entry)
 {
-	cleanup_free char *path = xasprintf("%s%s", entry->path,
-					    entry->type == TAR_DIR ? "/" : "");
+	cleanup_free char *path = xasprintf("%s%s", entry->path, entry->type == TAR_DIR ? "/" : "");
 	cleanup_strbuf struct strbuf records = { 0 };
 	uint8_t block[BLOCK];
 

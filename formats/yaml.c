@@ -59,14 +59,16 @@ static int not_yaml(struct parser *p, struct error *err)
 	if (y->error == YAML_READER_ERROR)
 		mark = mark_of_offset(p, y->problem_offset);
 	if (y->error == YAML_MEMORY_ERROR)
-		return error_set(err, ERROR_LIMIT, "%s: too much memory is needed to read it", p->name);
+		return error_set(err, ERROR_LIMIT, "%s: too much memory is needed to read it",
+				 p->name);
 	if (y->context && y->error != YAML_READER_ERROR)
 		return error_set(err, ERROR_FORMAT,
-				 "%s:%zu:%zu: not valid YAML: %s (%s that begins at line %zu)", p->name,
-				 at_line(mark), at_column(mark), y->problem, y->context,
+				 "%s:%zu:%zu: not valid YAML: %s (%s that begins at line %zu)",
+				 p->name, at_line(mark), at_column(mark), y->problem, y->context,
 				 at_line(y->context_mark));
-	return error_set(err, ERROR_FORMAT, "%s:%zu:%zu: not valid YAML: %s", p->name, at_line(mark),
-			 at_column(mark), y->problem ? y->problem : "no reason given");
+	return error_set(err, ERROR_FORMAT, "%s:%zu:%zu: not valid YAML: %s", p->name,
+			 at_line(mark), at_column(mark),
+			 y->problem ? y->problem : "no reason given");
 }
 
 static int bad(const struct parser *p, yaml_mark_t mark, struct error *err, const char *fmt, ...)
@@ -86,10 +88,11 @@ static int bad(const struct parser *p, yaml_mark_t mark, struct error *err, cons
 static int count_nodes(struct parser *p, yaml_mark_t mark, size_t more, struct error *err)
 {
 	if (add_overflows(p->nodes, more, &p->nodes) || p->nodes > NODE_LIMIT)
-		return error_set(err, ERROR_LIMIT,
-				 "%s:%zu:%zu: more than %d values, aliases expanded; that is the most "
-				 "a document may hold",
-				 p->name, at_line(mark), at_column(mark), NODE_LIMIT);
+		return error_set(
+			err, ERROR_LIMIT,
+			"%s:%zu:%zu: more than %d values, aliases expanded; that is the most "
+			"a document may hold",
+			p->name, at_line(mark), at_column(mark), NODE_LIMIT);
 	return 0;
 }
 
@@ -172,11 +175,11 @@ static int read_alias(struct parser *p, const yaml_event_t *event, struct node *
 	return 0;
 }
 
-static int read_node(struct parser *p, const yaml_event_t *event, unsigned depth,
-		     struct node *out, struct error *err);
+static int read_node(struct parser *p, const yaml_event_t *event, unsigned depth, struct node *out,
+		     struct error *err);
 
-static int read_list(struct parser *p, const yaml_event_t *start, unsigned depth,
-		     struct node *out, struct error *err)
+static int read_list(struct parser *p, const yaml_event_t *start, unsigned depth, struct node *out,
+		     struct error *err)
 {
 	static const char *const kinds[] = { "seq", NULL };
 	VEC(struct node) items = { 0 };
@@ -249,8 +252,8 @@ static int read_pair(struct parser *p, const yaml_event_t *key_event, unsigned d
 	return rc;
 }
 
-static int read_map(struct parser *p, const yaml_event_t *start, unsigned depth,
-		    struct node *out, struct error *err)
+static int read_map(struct parser *p, const yaml_event_t *start, unsigned depth, struct node *out,
+		    struct error *err)
 {
 	static const char *const kinds[] = { "map", NULL };
 	VEC(struct node_pair) pairs = { 0 };
@@ -296,16 +299,16 @@ static void set_anchor(struct parser *p, const yaml_char_t *name, const struct n
 }
 
 /* The value that `event` begins. The event stays the caller's. */
-static int read_node(struct parser *p, const yaml_event_t *event, unsigned depth,
-		     struct node *out, struct error *err)
+static int read_node(struct parser *p, const yaml_event_t *event, unsigned depth, struct node *out,
+		     struct error *err)
 {
 	size_t before = p->nodes;
 	const yaml_char_t *anchor = NULL;
 	int rc = -1;
 
 	if (depth > DEPTH_LIMIT)
-		return error_set(err, ERROR_LIMIT, "%s:%zu:%zu: nested deeper than %d levels", p->name,
-				 at_line(event->start_mark), at_column(event->start_mark),
+		return error_set(err, ERROR_LIMIT, "%s:%zu:%zu: nested deeper than %d levels",
+				 p->name, at_line(event->start_mark), at_column(event->start_mark),
 				 DEPTH_LIMIT);
 	if (count_nodes(p, event->start_mark, 1, err) < 0)
 		return -1;
@@ -341,7 +344,9 @@ static int read_document(struct parser *p, struct node *out, struct error *err)
 	bool have = false;
 	int rc = 0;
 
-	*out = (struct node){ .type = NODE_NULL, .text = "", .file = p->name, .line = 1, .column = 1 };
+	*out = (struct node){
+		.type = NODE_NULL, .text = "", .file = p->name, .line = 1, .column = 1
+	};
 	while (rc == 0) {
 		yaml_event_t event;
 
@@ -356,7 +361,8 @@ static int read_document(struct parser *p, struct node *out, struct error *err)
 			rc = bad(p, event.start_mark, err,
 				 "a second document begins here; one is all that is read");
 		if (event.type != YAML_DOCUMENT_START_EVENT &&
-		    event.type != YAML_DOCUMENT_END_EVENT && event.type != YAML_STREAM_START_EVENT) {
+		    event.type != YAML_DOCUMENT_END_EVENT &&
+		    event.type != YAML_STREAM_START_EVENT) {
 			have = true;
 			rc = read_node(p, &event, 0, out, err);
 		}
@@ -375,9 +381,11 @@ int yaml_parse(struct slice text, const char *name, struct arena *arena, struct 
 		return error_set(err, ERROR_LIMIT, "%s: %zu bytes of YAML; %d are allowed", name,
 				 text.len, TEXT_LIMIT);
 	if (!yaml_parser_initialize(&p.yaml))
-		return error_set(err, ERROR_LIMIT, "%s: too much memory is needed to read it", name);
+		return error_set(err, ERROR_LIMIT, "%s: too much memory is needed to read it",
+				 name);
 	yaml_parser_set_encoding(&p.yaml, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&p.yaml, text.data ? text.data : (const uint8_t *)"", text.len);
+	yaml_parser_set_input_string(&p.yaml, text.data ? text.data : (const uint8_t *)"",
+				     text.len);
 	rc = read_document(&p, out, err);
 	yaml_parser_delete(&p.yaml);
 	map_release(&p.anchors);

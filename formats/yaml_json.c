@@ -48,7 +48,8 @@ static void skip_blanks(struct scanner *s)
 
 static int unexpected(const struct scanner *s, struct error *err)
 {
-	return error_set(err, ERROR_FORMAT, "%s:%zu:%zu: not valid JSON", s->name, s->line, s->column);
+	return error_set(err, ERROR_FORMAT, "%s:%zu:%zu: not valid JSON", s->name, s->line,
+			 s->column);
 }
 
 static unsigned hex_digits(struct scanner *s)
@@ -58,7 +59,8 @@ static unsigned hex_digits(struct scanner *s)
 	for (int i = 0; i < 4; i++, step(s)) {
 		int c = peek(s);
 
-		v = v << 4 | (unsigned)(c >= '0' && c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10) % 16;
+		v = v << 4 |
+		    (unsigned)(c >= '0' && c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10) % 16;
 	}
 	return v;
 }
@@ -231,12 +233,13 @@ static int scan_node(struct scanner *s, unsigned depth, struct node *out, struct
 	skip_blanks(s);
 	*out = (struct node){ .text = "", .file = s->name, .line = s->line, .column = s->column };
 	if (depth > DEPTH_LIMIT)
-		return error_set(err, ERROR_LIMIT, "%s:%zu:%zu: nested deeper than %d levels", s->name,
-				 s->line, s->column, DEPTH_LIMIT);
+		return error_set(err, ERROR_LIMIT, "%s:%zu:%zu: nested deeper than %d levels",
+				 s->name, s->line, s->column, DEPTH_LIMIT);
 	if (++s->nodes > NODE_LIMIT)
-		return error_set(err, ERROR_LIMIT,
-				 "%s:%zu:%zu: more than %d values; that is the most a document may hold",
-				 s->name, s->line, s->column, NODE_LIMIT);
+		return error_set(
+			err, ERROR_LIMIT,
+			"%s:%zu:%zu: more than %d values; that is the most a document may hold",
+			s->name, s->line, s->column, NODE_LIMIT);
 	switch (peek(s)) {
 	case '{':
 		return scan_map(s, depth, out, err);

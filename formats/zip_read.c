@@ -8,7 +8,7 @@
 #include "formats/compress.h"
 
 enum {
-	END_BYTES = 22,         /* end of central directory, without its comment */
+	END_BYTES = 22, /* end of central directory, without its comment */
 	END64_BYTES = 56,
 	LOCATOR_BYTES = 20,
 	LOCAL_BYTES = 30,
@@ -115,7 +115,8 @@ static int read_end64(const struct zip_file *f, uint64_t at, struct reader *loca
 	if (read_at(f, dir->end, bytes, sizeof(bytes), err) < 0)
 		return -1;
 	if (reader_u32(&r) != END64_MAGIC)
-		return error_set(err, ERROR_FORMAT, "zip64 end record is not where its locator says");
+		return error_set(err, ERROR_FORMAT,
+				 "zip64 end record is not where its locator says");
 	length = reader_u64(&r);
 	reader_seek(&r, 24);
 	on_disk = reader_u64(&r);
@@ -126,13 +127,15 @@ static int read_end64(const struct zip_file *f, uint64_t at, struct reader *loca
 	    !agrees(plain.count, SATURATED16, dir->count) ||
 	    !agrees(plain.size, SATURATED32, dir->size) ||
 	    !agrees(plain.offset, SATURATED32, dir->offset))
-		return error_set(err, ERROR_FORMAT, "zip64 end record disagrees with the plain one");
+		return error_set(err, ERROR_FORMAT,
+				 "zip64 end record disagrees with the plain one");
 	return 0;
 }
 
 static int read_end(const struct zip_file *f, struct directory *dir, struct error *err)
 {
-	size_t len = (size_t)MIN(f->size, (uint64_t)(END_BYTES + COMMENT_MAX + LOCATOR_BYTES)), at = 0;
+	size_t len = (size_t)MIN(f->size, (uint64_t)(END_BYTES + COMMENT_MAX + LOCATOR_BYTES)),
+	       at = 0;
 	cleanup_free uint8_t *tail = xmalloc(len + 1);
 	struct reader r, locator;
 	uint64_t base = f->size - len;
@@ -168,8 +171,9 @@ static int check_directory(const struct directory *dir, struct error *err)
 		return error_set(err, ERROR_LIMIT, "zip file of %" PRIu64 " entries (at most %d)",
 				 dir->count, ENTRIES_MAX);
 	if (dir->size > DIRECTORY_MAX)
-		return error_set(err, ERROR_LIMIT, "zip directory of %" PRIu64 " bytes (at most %d)",
-				 dir->size, DIRECTORY_MAX);
+		return error_set(err, ERROR_LIMIT,
+				 "zip directory of %" PRIu64 " bytes (at most %d)", dir->size,
+				 DIRECTORY_MAX);
 	if (add_overflows(dir->offset, dir->size, &end) || end != dir->end)
 		return error_set(err, ERROR_FORMAT,
 				 "zip directory does not end where the end record starts");
@@ -182,8 +186,12 @@ static bool is_utf8(struct slice s)
 {
 	for (size_t i = 0; i < s.len;) {
 		uint8_t lead = s.data[i];
-		size_t more = lead < 0x80 ? 0 : lead < 0xc2 ? 4 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 :
-			      lead < 0xf5 ? 3 : 4;
+		size_t more = lead < 0x80   ? 0
+			      : lead < 0xc2 ? 4
+			      : lead < 0xe0 ? 1
+			      : lead < 0xf0 ? 2
+			      : lead < 0xf5 ? 3
+					    : 4;
 		uint32_t code = more == 0 ? lead : lead & (0x3fU >> more);
 
 		if (more == 4 || more >= s.len - i)
@@ -254,7 +262,8 @@ static int take_name(struct record *rec, struct slice name, struct arena *arena,
 
 /*
  * Values of the zip64 extra field: only those that are saturated in the record stand there, in
- * the order size, compressed size, offset. `values` are such pointers, NULL where one is not asked for.
+ * the order size, compressed size, offset. `values` are such pointers, NULL where one is not asked
+ * for.
  */
 static bool take_zip64(struct slice extra, uint64_t *values[3], bool *out_found)
 {
@@ -307,12 +316,14 @@ static int check_record(const struct record *rec, uint32_t attributes, struct er
 	unsigned type = attributes >> 16 & S_IFMT;
 
 	if (rec->flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED | FLAG_PATCH))
-		return error_set(err, ERROR_FORMAT, "zip entry \"%s\" is encrypted or a patch", e->path);
+		return error_set(err, ERROR_FORMAT, "zip entry \"%s\" is encrypted or a patch",
+				 e->path);
 	if (rec->method != 0 && rec->method != 8)
-		return error_set(err, ERROR_FORMAT,
-				 "zip entry \"%s\" has compression method %u; only stored and deflate "
-				 "are read",
-				 e->path, rec->method);
+		return error_set(
+			err, ERROR_FORMAT,
+			"zip entry \"%s\" has compression method %u; only stored and deflate "
+			"are read",
+			e->path, rec->method);
 	if (!e->deflated && e->size != e->compressed_size)
 		return error_set(err, ERROR_FORMAT, "zip entry \"%s\" is stored with two sizes",
 				 e->path);
@@ -321,10 +332,12 @@ static int check_record(const struct record *rec, uint32_t attributes, struct er
 				 "zip entry \"%s\" is a symlink or a special file", e->path);
 	if (type == S_IFDIR && !e->is_dir)
 		return error_set(err, ERROR_FORMAT,
-				 "zip entry \"%s\" is a directory without \"/\" at the end", e->path);
+				 "zip entry \"%s\" is a directory without \"/\" at the end",
+				 e->path);
 	if (e->is_dir && e->size)
-		return error_set(err, ERROR_FORMAT, "zip entry \"%s/\" is a directory of %" PRIu64
-				 " bytes", e->path, e->size);
+		return error_set(err, ERROR_FORMAT,
+				 "zip entry \"%s/\" is a directory of %" PRIu64 " bytes", e->path,
+				 e->size);
 	return 0;
 }
 
@@ -383,7 +396,8 @@ static int parse_directory(struct slice bytes, const struct directory *dir, stru
 	}
 	if (reader_left(&r))
 		return error_set(err, ERROR_FORMAT,
-				 "zip directory holds %zu bytes that are no entry", reader_left(&r));
+				 "zip directory holds %zu bytes that are no entry",
+				 reader_left(&r));
 	return 0;
 }
 
@@ -404,12 +418,14 @@ static int read_local(const struct zip_file *f, struct record *rec, uint64_t lim
 	bool zip64, blank;
 
 	if (add_overflows(rec->local_offset, (uint64_t)LOCAL_BYTES, &end) || end > limit)
-		return error_set(err, ERROR_FORMAT, "zip entry \"%s\" lies outside the file", e->path);
+		return error_set(err, ERROR_FORMAT, "zip entry \"%s\" lies outside the file",
+				 e->path);
 	if (read_at(f, rec->local_offset, fixed, sizeof(fixed), err) < 0)
 		return -1;
 	if (reader_u32(&r) != LOCAL_MAGIC)
 		return error_set(err, ERROR_FORMAT,
-				 "zip entry \"%s\" has no header where the directory says", e->path);
+				 "zip entry \"%s\" has no header where the directory says",
+				 e->path);
 	reader_bytes(&r, 2);
 	flags = reader_u16(&r);
 	method = reader_u16(&r);
@@ -421,7 +437,8 @@ static int read_local(const struct zip_file *f, struct record *rec, uint64_t lim
 	extra_len = reader_u16(&r);
 	e->data_offset = end + name_len + extra_len;
 	if (add_overflows(e->data_offset, e->compressed_size, &end) || end > limit)
-		return error_set(err, ERROR_FORMAT, "zip entry \"%s\" lies outside the file", e->path);
+		return error_set(err, ERROR_FORMAT, "zip entry \"%s\" lies outside the file",
+				 e->path);
 	rest = xmalloc(name_len + extra_len + (size_t)1);
 	if (read_at(f, rec->local_offset + LOCAL_BYTES, rest, name_len + extra_len, err) < 0)
 		return -1;
@@ -459,8 +476,8 @@ static int check_descriptor(const struct zip_file *f, const struct record *rec, 
 				 e->path);
 	if (reader_u32(&r) != e->crc32 || reader_uint(&r, wide) != e->compressed_size ||
 	    reader_uint(&r, wide) != e->size)
-		return error_set(err, ERROR_FORMAT, "zip entry \"%s\": descriptor and directory disagree",
-				 e->path);
+		return error_set(err, ERROR_FORMAT,
+				 "zip entry \"%s\": descriptor and directory disagree", e->path);
 	return 0;
 }
 
@@ -527,8 +544,8 @@ static int check_paths(const struct zip *zip, struct error *err)
 			above = zip_find(zip, parent);
 			if (above && !above->is_dir)
 				return error_set(err, ERROR_FORMAT,
-						 "zip entry \"%s\" lies below the file \"%s\"", path,
-						 parent);
+						 "zip entry \"%s\" lies below the file \"%s\"",
+						 path, parent);
 		}
 	}
 	return 0;
@@ -618,8 +635,8 @@ static ssize_t zip_stream_read(struct stream *base, void *buf, size_t len, struc
 		return 0;
 	n = stream_read(s->inflated ? s->inflated : s->range, buf, len, err);
 	if (n < 0)
-		return err->code == ERROR_SYSTEM ? -1 :
-						   error_wrap(err, "zip entry \"%s\"", s->path);
+		return err->code == ERROR_SYSTEM ? -1
+						 : error_wrap(err, "zip entry \"%s\"", s->path);
 	if (n == 0)
 		return zip_end(s, err);
 	s->seen += (uint64_t)n;

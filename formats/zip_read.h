@@ -16,15 +16,15 @@
 #include "base/stream.h"
 
 struct zip_entry {
-	const char *path;         /* as tar_entry: relative, clean; directories without "/" */
+	const char *path; /* as tar_entry: relative, clean; directories without "/" */
 	bool is_dir;
 	bool deflated;            /* else stored */
 	uint64_t data_offset;     /* of the (compressed) bytes in the file */
 	uint64_t compressed_size; /* bytes */
 	uint64_t size;            /* bytes */
 	uint32_t crc32;
-	uint32_t unix_mode;       /* from the external attributes, 0 when there is none */
-	int64_t mtime;            /* DOS time read as UTC, seconds since 1970 */
+	uint32_t unix_mode; /* from the external attributes, 0 when there is none */
+	int64_t mtime;      /* DOS time read as UTC, seconds since 1970 */
 };
 
 struct zip {

@@ -149,8 +149,8 @@ static bool is_driver_container(const struct facts *facts)
 
 		if (!str_starts(name, "nvidia") && !str_starts(name, "NVIDIA-Linux-"))
 			continue;
-		if (str_ends(name, ".ko") || str_ends(name, ".ko.xz") || str_ends(name, ".ko.zst") ||
-		    str_ends(name, ".run"))
+		if (str_ends(name, ".ko") || str_ends(name, ".ko.xz") ||
+		    str_ends(name, ".ko.zst") || str_ends(name, ".run"))
 			return true;
 	}
 	return false;

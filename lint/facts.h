@@ -20,12 +20,12 @@
 /* What the ELF header and the dynamic section of one file say. */
 struct elf_facts {
 	bool is64, big_endian, is_dynamic;
-	bool gpu_code;      /* holds a section with GPU code */
-	bool names_gpu;     /* a string in it names a CUDA or driver library */
-	bool incomplete;    /* a part that was looked for is not in the file */
+	bool gpu_code;   /* holds a section with GPU code */
+	bool names_gpu;  /* a string in it names a CUDA or driver library */
+	bool incomplete; /* a part that was looked for is not in the file */
 	uint16_t type, machine;
-	const char *interp; /* NULL: none */
-	const char *soname; /* NULL: none */
+	const char *interp;          /* NULL: none */
+	const char *soname;          /* NULL: none */
 	const char *rpath, *runpath; /* as written; NULL: none */
 	const char *const *needed;
 	size_t needed_count;
@@ -41,12 +41,12 @@ struct secret_facts {
 
 /* A secret in the configuration. */
 struct config_secret {
-	const char *where;  /* "Env", "Labels", "Entrypoint", "Cmd", "history" */
-	const char *key;    /* of a variable or label; for history the number of the entry */
-	const char *kind;   /* as of a file; or "value of a variable named like a secret" */
+	const char *where; /* "Env", "Labels", "Entrypoint", "Cmd", "history" */
+	const char *key;   /* of a variable or label; for history the number of the entry */
+	const char *kind;  /* as of a file; or "value of a variable named like a secret" */
 	const char *masked;
-	int layer;          /* that the history entry made, or -1 */
-	bool by_name;       /* only its name says that it is one */
+	int layer;    /* that the history entry made, or -1 */
+	bool by_name; /* only its name says that it is one */
 };
 
 /* What is known of the content of one regular file; tree_node.facts. */
@@ -99,31 +99,43 @@ struct facts {
 	struct arena arena;
 	struct tree tree;
 	const struct target *target;
-	bool is_rootfs;                    /* unpacked root: no layers, configuration or history */
+	bool is_rootfs; /* unpacked root: no layers, configuration or history */
 	size_t layer_count;
-	const struct image_config *config; /* NULL for an unpacked root */
-	const struct manifest *manifest;   /* NULL for an unpacked root */
+	const struct image_config *config;     /* NULL for an unpacked root */
+	const struct manifest *manifest;       /* NULL for an unpacked root */
 	const struct platform *entry_platform; /* of the index entry; NULL or os NULL: none */
 
-	struct { struct object *items; size_t len, cap; } objects; /* sorted by path */
-	struct map object_by_path;         /* path → struct object */
-	struct map objects_by_name;        /* soname, and file name → struct object_names */
-	struct search_dirs environment;    /* LD_LIBRARY_PATH, in order */
-	struct search_dirs conf;           /* ld.so.conf and what it includes, in order */
-	struct search_dirs path;           /* PATH, in order; Docker's default when unset */
+	struct {
+		struct object *items;
+		size_t len, cap;
+	} objects;                      /* sorted by path */
+	struct map object_by_path;      /* path → struct object */
+	struct map objects_by_name;     /* soname, and file name → struct object_names */
+	struct search_dirs environment; /* LD_LIBRARY_PATH, in order */
+	struct search_dirs conf;        /* ld.so.conf and what it includes, in order */
+	struct search_dirs path;        /* PATH, in order; Docker's default when unset */
 	struct ldcache cache;
 	bool has_cache, has_conf;
 	size_t conf_files;          /* read so far, against files that include each other */
-	bool conf_includes_dropins;        /* a pattern matches /etc/ld.so.conf.d/00-x.conf */
-	struct { struct package *items; size_t len, cap; } packages;
-	struct { struct layer_problem *items; size_t len, cap; } problems;
-	struct { struct config_secret *items; size_t len, cap; } config_secrets;
+	bool conf_includes_dropins; /* a pattern matches /etc/ld.so.conf.d/00-x.conf */
+	struct {
+		struct package *items;
+		size_t len, cap;
+	} packages;
+	struct {
+		struct layer_problem *items;
+		size_t len, cap;
+	} problems;
+	struct {
+		struct config_secret *items;
+		size_t len, cap;
+	} config_secrets;
 
-	struct loader *loader; /* lint/loader.h */
+	struct loader *loader;          /* lint/loader.h */
 	struct driver_libraries driver; /* what the host provides at start */
-	uint16_t machine;     /* ELF_MACHINE_* of the image; 0 when unknown */
+	uint16_t machine;               /* ELF_MACHINE_* of the image; 0 when unknown */
 	bool is_musl;
-	bool is_debian_libc;  /* the default directories are those of a triplet */
+	bool is_debian_libc; /* the default directories are those of a triplet */
 	bool has_debian_version;
 	bool is_gpu_image;
 	const char *gpu_reason; /* "ships /usr/lib/libcudart.so.12", or NULL */
@@ -131,7 +143,10 @@ struct facts {
 	bool unreadable;        /* a layer, or part of a root, could not be read to its end */
 	bool lacks_entries;     /* so that it is not known what else is in the image */
 	const char *unreadable_text;
-	struct { struct arena **items; size_t len, cap; } arenas; /* of the layers' contents */
+	struct {
+		struct arena **items;
+		size_t len, cap;
+	} arenas; /* of the layers' contents */
 };
 
 struct object_names {
@@ -165,8 +180,7 @@ const struct file_facts *node_facts(const struct tree_node *node);
 /* The entry at exactly `path`, links not followed; NULL: none. */
 struct tree_node *facts_lookup(const struct facts *facts, const char *path);
 /* Links followed; *out_path (may be NULL) the resolved path, in the facts' arena. */
-struct tree_node *facts_resolve(const struct facts *facts, const char *path,
-				const char **out_path);
+struct tree_node *facts_resolve(const struct facts *facts, const char *path, const char **out_path);
 bool facts_is_dir(const struct facts *facts, const char *path);
 /* `path` with its links followed when something is there, else cleaned; for comparing. */
 const char *facts_real(const struct facts *facts, const char *path);
@@ -192,11 +206,11 @@ int facts_layer(const struct facts *facts, const struct tree_node *node);
 
 /* --- words about paths */
 
-const char *path_name(const char *path);                   /* the last component */
+const char *path_name(const char *path);                           /* the last component */
 const char *path_dir(const struct facts *facts, const char *path); /* without it; "/" at least */
-bool path_has_part(const char *path, const char *part);    /* a component equal to `part` */
-bool path_is_stub(const char *path);                       /* in a directory named stubs */
-bool path_is_compat(const char *path);                     /* in a forward-compatibility directory */
+bool path_has_part(const char *path, const char *part);            /* a component equal to `part` */
+bool path_is_stub(const char *path);                               /* in a directory named stubs */
+bool path_is_compat(const char *path); /* in a forward-compatibility directory */
 bool path_is_sample(const char *path); /* documentation, samples, test data, foreign platforms */
 bool path_is_tegra(const char *path);
 /* Shell pattern over the whole path; "*" crosses "/". */

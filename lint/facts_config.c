@@ -44,7 +44,8 @@ static void include(struct facts *facts, const char *pattern, unsigned depth)
 		const char *name = path_name(nodes.items[i]->entry.path);
 
 		if (name[0] != '.' && path_matches(names, name))
-			read_conf(facts, arena_printf(&facts->arena, "%s/%s", dir, name), depth + 1);
+			read_conf(facts, arena_printf(&facts->arena, "%s/%s", dir, name),
+				  depth + 1);
 	}
 	vec_release(&nodes);
 }
@@ -69,8 +70,8 @@ static void read_line(struct facts *facts, const char *file, struct slice line, 
 				continue;
 			text = arena_slice(&facts->arena, word);
 			include(facts,
-				*text == '/' ? text :
-					       arena_printf(&facts->arena, "%s/%s",
+				*text == '/' ? text
+					     : arena_printf(&facts->arena, "%s/%s",
 							    path_dir(facts, file), text),
 				depth);
 		}

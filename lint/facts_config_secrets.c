@@ -21,9 +21,9 @@ static bool find_tokens(struct facts *facts, const char *where, const char *key,
 
 static bool is_named_like_a_secret(struct slice key)
 {
-	static const char *const ends[] = { "_TOKEN",      "_PASSWORD",   "_PASSWD", "_SECRET",
-					    "_API_KEY",    "_SECRET_KEY", "_ACCESS_KEY",
-					    "_SECRET_ACCESS_KEY" };
+	static const char *const ends[] = { "_TOKEN",      "_PASSWORD",         "_PASSWD",
+					    "_SECRET",     "_API_KEY",          "_SECRET_KEY",
+					    "_ACCESS_KEY", "_SECRET_ACCESS_KEY" };
 	static const char *const whole[] = { "PASSWORD", "TOKEN", "SECRET", "API_KEY" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
@@ -69,22 +69,23 @@ static void look_at_name(struct facts *facts, const char *where, const char *key
 	if (!slice_cut(&value, '=', &name) || !value.data || !is_named_like_a_secret(name) ||
 	    !is_real_value(value))
 		return;
-	mask = value.len < SHOWN_MIN ? /* too much of a short one would be told */
-		       arena_printf(&facts->arena, "%zu characters", value.len) :
-		       arena_printf(&facts->arena, "%.4s...%.2s, %zu characters",
-				    (const char *)value.data,
-				    (const char *)value.data + value.len - 2, value.len);
-	add(facts, (struct config_secret){ where, key ? key : arena_slice(&facts->arena, name),
-					   "value of a variable named like a secret", mask, layer,
-					   true });
+	mask = value.len < SHOWN_MIN
+		       ? /* too much of a short one would be told */
+		       arena_printf(&facts->arena, "%zu characters", value.len)
+		       : arena_printf(&facts->arena, "%.4s...%.2s, %zu characters",
+				      (const char *)value.data,
+				      (const char *)value.data + value.len - 2, value.len);
+	add(facts,
+	    (struct config_secret){ where, key ? key : arena_slice(&facts->arena, name),
+				    "value of a variable named like a secret", mask, layer, true });
 }
 
 static void look_at_environment(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->config->env.count; i++) {
 		const char *variable = facts->config->env.items[i];
-		const char *key = arena_printf(&facts->arena, "%.*s", (int)strcspn(variable, "="),
-					       variable);
+		const char *key =
+			arena_printf(&facts->arena, "%.*s", (int)strcspn(variable, "="), variable);
 
 		if (!find_tokens(facts, "Env", key, variable, -1))
 			look_at_name(facts, "Env", key, slice_str(variable), -1);

@@ -208,9 +208,8 @@ static bool is_start_script(const char *path)
 	return strstr(name, "entrypoint") || strstr(name, "entry") || strstr(name, "start");
 }
 
-int content_facts_read(const struct tar_entry *entry, struct stream *content,
-		       struct strbuf *buffer, struct arena *arena, struct file_facts **out,
-		       struct error *err)
+int content_facts_read(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
+		       struct arena *arena, struct file_facts **out, struct error *err)
 {
 	size_t keep = keep_limit(entry->path);
 	bool byte_code = str_ends(entry->path, ".pyc");

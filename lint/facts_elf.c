@@ -9,10 +9,10 @@ static const char *text_or_null(struct arena *arena, struct slice s)
 
 /* Stems of libraries that mean "uses CUDA" when a program names them. */
 static const char *const gpu_stems[] = {
-	"libcuda",     "libcudart",    "libcublas",     "libcublasLt",  "libcudnn",
-	"libcufft",    "libcurand",    "libcusolver",   "libcusparse",  "libcupti",
-	"libnccl",     "libnvrtc",     "libnvJitLink",  "libnvinfer",   "libnvidia-ml",
-	"libnvcuvid",  "libnvidia-encode", "libnvoptix", "libcudadebugger", "libcutensor",
+	"libcuda",    "libcudart",        "libcublas",    "libcublasLt",     "libcudnn",
+	"libcufft",   "libcurand",        "libcusolver",  "libcusparse",     "libcupti",
+	"libnccl",    "libnvrtc",         "libnvJitLink", "libnvinfer",      "libnvidia-ml",
+	"libnvcuvid", "libnvidia-encode", "libnvoptix",   "libcudadebugger", "libcutensor",
 };
 
 /* The text at `at` is one of the stems followed by ".so". */

@@ -53,8 +53,8 @@ static const char *of_entries(const struct facts *facts, struct arena *arena)
 		const char *path = nodes[i]->entry.path;
 
 		if (str_starts(path, "usr/local/cuda") && nodes[i]->entry.type != TAR_SYMLINK)
-			return arena_printf(arena, "has /%.*s",
-					    (int)(10 + strcspn(path + 10, "/")), path);
+			return arena_printf(arena, "has /%.*s", (int)(10 + strcspn(path + 10, "/")),
+					    path);
 		if (nodes[i]->entry.type != TAR_DIR &&
 		    runtime_is_gpu_library(facts, path_name(path)) &&
 		    !path_is_sample(facts_path(facts, nodes[i])))

@@ -17,9 +17,8 @@ const struct elf_facts *elf_facts_of(struct slice file, struct arena *arena);
  * facts_content.c: what is to be known of a regular file. Reads as much of `content` as that
  * needs. `buffer` is scratch space that is reused. *out NULL: nothing of interest.
  */
-int content_facts_read(const struct tar_entry *entry, struct stream *content,
-		       struct strbuf *buffer, struct arena *arena, struct file_facts **out,
-		       struct error *err) MUST_USE;
+int content_facts_read(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
+		       struct arena *arena, struct file_facts **out, struct error *err) MUST_USE;
 
 /* facts_secrets.c: secrets in the bytes of a file. `first_line` is the number of its first line. */
 void secrets_find(const char *path, struct slice bytes, bool binary, struct arena *arena,

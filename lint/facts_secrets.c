@@ -63,8 +63,9 @@ static bool holds(struct slice s, const char *text)
 /* Random text of 34 and more characters has many different ones and no plain words. */
 bool secret_is_placeholder(struct slice value)
 {
-	static const char *const words[] = { "xxxx", "your", "example", "0123456789", "1234567890",
-					     "abcdefgh", "placeholder", "redacted", "dummy" };
+	static const char *const words[] = { "xxxx",        "your",       "example",
+					     "0123456789",  "1234567890", "abcdefgh",
+					     "placeholder", "redacted",   "dummy" };
 	bool seen[256] = { false };
 	size_t different = 0;
 
@@ -123,7 +124,8 @@ static bool prefixed(struct scan *scan, size_t at, const char *prefix, bool (*be
 	if (!text_is_at(scan, at, prefix) || !word_starts(scan, at))
 		return false;
 	len = run_of(scan->bytes, start, belongs);
-	if (len < min || len > max || secret_is_placeholder(slice_of(scan->bytes.data + start, len)))
+	if (len < min || len > max ||
+	    secret_is_placeholder(slice_of(scan->bytes.data + start, len)))
 		return false;
 	add_secret(scan, kind, at, start + len - at);
 	return true;
@@ -151,7 +153,8 @@ static void assigned(struct scan *scan, size_t at, const char *key, bool (*belon
 	if (!text_is_at(scan, at, key) || !word_starts(scan, at) || !skip_assignment(scan, &value))
 		return;
 	len = run_of(scan->bytes, value, belongs);
-	if (len < min || len > max || secret_is_placeholder(slice_of(scan->bytes.data + value, len)))
+	if (len < min || len > max ||
+	    secret_is_placeholder(slice_of(scan->bytes.data + value, len)))
 		return;
 	add_secret(scan, kind, value, len);
 }
@@ -166,7 +169,8 @@ static void wandb_netrc(struct scan *scan, size_t at)
 		if (text_is_at(scan, i, "password")) {
 			size_t value = i + 8 + 1, len = run_of(scan->bytes, value, is_hex);
 
-			if (len == 40 && !secret_is_placeholder(slice_of(scan->bytes.data + value, len)))
+			if (len == 40 &&
+			    !secret_is_placeholder(slice_of(scan->bytes.data + value, len)))
 				add_secret(scan, "Weights & Biases key", value, len);
 			return;
 		}
@@ -253,9 +257,9 @@ static bytes16 load16(const uint8_t *p)
 static bool block_has_candidate(const uint8_t *p)
 {
 	bytes16 a = load16(p), b = load16(p + 1), c = load16(p + 2);
-	words2 any = (words2)(TRIPLE('n', 'v', 'a') | TRIPLE('h', 'f', '_') |
-			      TRIPLE('J', 'G', '9') | TRIPLE('p', 'i', 'k') |
-			      TRIPLE('I', '_', 'K') | TRIPLE('.', 'w', 'a'));
+	words2 any =
+		(words2)(TRIPLE('n', 'v', 'a') | TRIPLE('h', 'f', '_') | TRIPLE('J', 'G', '9') |
+			 TRIPLE('p', 'i', 'k') | TRIPLE('I', '_', 'K') | TRIPLE('.', 'w', 'a'));
 
 	return any[0] | any[1];
 }
@@ -263,11 +267,9 @@ static bool block_has_candidate(const uint8_t *p)
 void secrets_find(const char *path, struct slice bytes, bool binary, struct arena *arena,
 		  struct secret_facts **list)
 {
-	struct scan scan = { .path = path,
-			     .bytes = bytes,
-			     .binary = binary,
-			     .arena = arena,
-			     .list = list };
+	struct scan scan = {
+		.path = path, .bytes = bytes, .binary = binary, .arena = arena, .list = list
+	};
 	size_t at = 0;
 
 	while (at + 18 <= bytes.len) {

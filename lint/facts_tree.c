@@ -32,7 +32,7 @@ struct layer_job {
 	struct pool_job job;
 	struct image *image;
 	size_t index;
-	struct arena content; /* kept; the worker's until it ended */
+	struct arena content;  /* kept; the worker's until it ended */
 	struct batch *filling; /* the worker's */
 	pthread_mutex_t lock;  /* of the queue */
 	pthread_cond_t changed;
@@ -324,8 +324,8 @@ static bool is_kernels(const struct fs_entry *found, dev_t root)
 static void note_unreadable(struct facts *facts, const char *path, int cause)
 {
 	if (!facts->unreadable)
-		facts->unreadable_text = arena_printf(&facts->arena, "/%s: %s", path,
-						      strerror(cause));
+		facts->unreadable_text =
+			arena_printf(&facts->arena, "/%s: %s", path, strerror(cause));
 	facts->unreadable = true;
 }
 
@@ -334,8 +334,7 @@ static int read_file(struct rootfs_walk *walk, const struct fs_entry *found,
 		     const struct tar_entry *entry, struct file_facts **out, struct error *err)
 {
 	cleanup_stream struct stream *file = NULL;
-	int fd = openat(found->dirfd, found->name,
-			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(found->dirfd, found->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0) {
 		if (errno != ENOENT)

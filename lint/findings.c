@@ -47,8 +47,7 @@ struct finding *finding_add(struct findings *found, const struct rule *rule, con
 	return f;
 }
 
-void finding_evidence(struct findings *found, struct finding *f, const char *key,
-		      const char *value)
+void finding_evidence(struct findings *found, struct finding *f, const char *key, const char *value)
 {
 	struct evidence *e = arena_alloc(&found->arena, sizeof(*e)), **at = &f->evidence;
 

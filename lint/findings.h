@@ -23,8 +23,9 @@ struct finding {
 	const char *path;    /* absolute in the image, or "" */
 	int layer;           /* from 0, or -1 */
 	const char *message; /* one or more sentences, no newline */
-	const char *cause;   /* what tells findings of one rule and path apart; part of the identity */
-	const char *fix;     /* the rule's, or a better one for this case */
+	const char
+		*cause;  /* what tells findings of one rule and path apart; part of the identity */
+	const char *fix; /* the rule's, or a better one for this case */
 	struct evidence *evidence; /* sorted by key; a key may stand several times */
 	char fingerprint[33];      /* hex, filled by findings_finish */
 	const char *suppressed;    /* the reason, or NULL */

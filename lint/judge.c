@@ -48,9 +48,9 @@ const char *owning_package(const struct facts *facts, const char *path)
 
 		if (at && (at == f->text || at[-1] == '\n'))
 			found = arena_printf((struct arena *)&facts->arena, "%.*s",
-					     (int)strcspn(name, ":") < (int)strlen(name) - 5 ?
-						     (int)strcspn(name, ":") :
-						     (int)strlen(name) - 5,
+					     (int)strcspn(name, ":") < (int)strlen(name) - 5
+						     ? (int)strcspn(name, ":")
+						     : (int)strlen(name) - 5,
 					     name);
 	}
 	vec_release(&lists);

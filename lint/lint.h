@@ -25,17 +25,20 @@ struct lint_not_run {
 struct lint_result {
 	struct arena arena;
 	struct findings findings;
-	struct { struct lint_not_run *items; size_t len, cap; } not_run; /* sorted by rule id */
-	const char *reference;  /* the image as the user named it */
+	struct {
+		struct lint_not_run *items;
+		size_t len, cap;
+	} not_run;                    /* sorted by rule id */
+	const char *reference;        /* the image as the user named it */
 	char digest[DIGEST_TEXT_MAX]; /* of its manifest; "" for an unpacked root */
-	const char *platform;   /* "linux/amd64"; NULL: unknown */
+	const char *platform;         /* "linux/amd64"; NULL: unknown */
 	size_t layers;
-	uint64_t bytes;         /* unpacked regular files of all layers, hard links once */
+	uint64_t bytes; /* unpacked regular files of all layers, hard links once */
 	bool is_gpu_image;
-	const char *gpu_reason; /* why, or NULL */
+	const char *gpu_reason;      /* why, or NULL */
 	struct stack_versions stack; /* what could be told of it */
-	const char *unreadable; /* what could not be read (exit status 3), or NULL */
-	bool failed;            /* findings at or above the threshold */
+	const char *unreadable;      /* what could not be read (exit status 3), or NULL */
+	bool failed;                 /* findings at or above the threshold */
 	size_t errors, warnings, infos, suppressed;
 };
 

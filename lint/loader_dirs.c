@@ -7,8 +7,8 @@ static bool have_dir(const struct loader_dirs *dirs, const char *path, const cha
 {
 	for (size_t i = 0; i < dirs->len; i++) {
 		if (str_equal(dirs->items[i].path, path) &&
-		    (dirs->items[i].by_object ? where == NULL :
-						where && str_equal(dirs->items[i].where, where)))
+		    (dirs->items[i].by_object ? where == NULL
+					      : where && str_equal(dirs->items[i].where, where)))
 			return true;
 	}
 	return false;
@@ -42,8 +42,7 @@ static void add_configured(struct loader *l, const struct search_dirs *dirs,
 			vec_push(out, ((struct loader_dir){
 					      .path = path,
 					      .where = dirs->items[i].where,
-					      .only_rebuilt =
-						      cached && !map_has(cached, path) }));
+					      .only_rebuilt = cached && !map_has(cached, path) }));
 	}
 }
 
@@ -52,8 +51,8 @@ static void add_cached(struct map *cached, struct loader_dirs *out)
 	const struct map_entry *rows = map_sorted(cached);
 
 	for (size_t i = 0; i < cached->len; i++)
-		vec_push(out, ((struct loader_dir){ .path = rows[i].key,
-						    .where = "/etc/ld.so.cache" }));
+		vec_push(out,
+			 ((struct loader_dir){ .path = rows[i].key, .where = "/etc/ld.so.cache" }));
 }
 
 static void add_of_object(struct loader *l, const struct object *o, const char *kind,
@@ -72,11 +71,11 @@ static void add_of_object(struct loader *l, const struct object *o, const char *
 		map_put(seen, path, seen);
 		path = facts_real(l->facts, path);
 		if (out->len < DIRS_MAX && !have_dir(out, path, NULL))
-			vec_push(out, ((struct loader_dir){
-					      .path = path,
-					      .where = arena_printf(&l->arena, "%s of %s", kind,
-								    o->path),
-					      .by_object = true }));
+			vec_push(out,
+				 ((struct loader_dir){ .path = path,
+						       .where = arena_printf(&l->arena, "%s of %s",
+									     kind, o->path),
+						       .by_object = true }));
 	}
 }
 

@@ -8,7 +8,10 @@ enum { CLOSURE_MAX = 5000, MISSING_MAX = 20000 };
 struct closure {
 	struct loader *l;
 	struct map loaded; /* soname or name asked for → itself */
-	struct { struct loader_link **items; size_t len, cap; } queue;
+	struct {
+		struct loader_link **items;
+		size_t len, cap;
+	} queue;
 	struct arena arena;
 };
 
@@ -36,8 +39,8 @@ static const char *site_of(struct loader *l, const char *path)
 		const char *at = strstr(path, names[i]);
 
 		if (at)
-			return arena_printf(&l->arena, "%.*s",
-					    (int)(at - path + strlen(names[i])), path);
+			return arena_printf(&l->arena, "%.*s", (int)(at - path + strlen(names[i])),
+					    path);
 	}
 	return NULL;
 }

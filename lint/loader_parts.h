@@ -16,7 +16,7 @@ struct loader {
 	const struct facts *facts;
 	struct arena arena;
 	struct map baked, rebuilt; /* "machine class name" → struct cached */
-	struct map cached_dirs; /* of the baked cache, links followed */
+	struct map cached_dirs;    /* of the baked cache, links followed */
 	struct loader_dirs dirs;
 	struct loader_report missing;
 };

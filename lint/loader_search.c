@@ -9,7 +9,8 @@ const char *const *loader_default_dirs(const struct facts *facts, uint16_t machi
 {
 	static const char *const debian[][5] = {
 		{ "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib", NULL },
-		{ "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib", "/usr/lib", NULL },
+		{ "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib", "/usr/lib",
+		  NULL },
 		{ "/lib/i386-linux-gnu", "/usr/lib/i386-linux-gnu", "/lib", "/usr/lib", NULL },
 		{ "/lib/arm-linux-gnueabihf", "/usr/lib/arm-linux-gnueabihf", "/lib", "/usr/lib",
 		  NULL },
@@ -44,7 +45,8 @@ bool elf_same_class(const struct elf_facts *a, const struct elf_facts *b)
 static bool try_dir(struct loader *l, const char *dir, const char *name,
 		    const struct elf_facts *like, struct loader_hit *out)
 {
-	static const char *const hwcaps[] = { "", "/glibc-hwcaps/x86-64-v4", "/glibc-hwcaps/x86-64-v3",
+	static const char *const hwcaps[] = { "", "/glibc-hwcaps/x86-64-v4",
+					      "/glibc-hwcaps/x86-64-v3",
 					      "/glibc-hwcaps/x86-64-v2" };
 
 	for (size_t i = 0; i < ARRAY_LEN(hwcaps); i++) {
@@ -69,7 +71,9 @@ const char *loader_expand(struct loader *l, struct slice element, const char *or
 		static const struct {
 			const char *token;
 			int which;
-		} tokens[] = { { "${ORIGIN}", 0 }, { "$ORIGIN", 0 }, { "${LIB}", 1 }, { "$LIB", 1 } };
+		} tokens[] = {
+			{ "${ORIGIN}", 0 }, { "$ORIGIN", 0 }, { "${LIB}", 1 }, { "$LIB", 1 }
+		};
 		size_t skip = 0;
 
 		for (size_t i = 0; i < ARRAY_LEN(tokens) && !skip; i++) {
@@ -165,8 +169,8 @@ static bool try_cache(struct loader *l, const char *name, const struct elf_facts
 static bool try_musl_paths(struct loader *l, const char *name, const struct elf_facts *like,
 			   struct loader_hit *out)
 {
-	const char *file = like->machine == ELF_MACHINE_AARCH64 ? "/etc/ld-musl-aarch64.path" :
-								  "/etc/ld-musl-x86_64.path";
+	const char *file = like->machine == ELF_MACHINE_AARCH64 ? "/etc/ld-musl-aarch64.path"
+								: "/etc/ld-musl-x86_64.path";
 	struct slice rest = facts_text(l->facts, file), one;
 
 	while (slice_cut(&rest, '\n', &one)) {
@@ -200,9 +204,8 @@ static bool try_defaults(struct loader *l, const char *name, const struct elf_fa
 /* musl's loader is its libc: both names are always there. */
 static bool is_musl_itself(struct loader *l, const char *name, struct loader_hit *out)
 {
-	if (!l->facts->is_musl ||
-	    !(str_starts(name, "libc.musl-") || str_equal(name, "libc.so") ||
-	      str_starts(name, "ld-musl-")))
+	if (!l->facts->is_musl || !(str_starts(name, "libc.musl-") || str_equal(name, "libc.so") ||
+				    str_starts(name, "ld-musl-")))
 		return false;
 	*out = (struct loader_hit){ NULL, name, "the loader itself" };
 	return true;
@@ -228,8 +231,8 @@ bool loader_find(struct loader *l, const struct loader_link *from, const char *n
 
 /* --- the two caches */
 
-static void cache_put(struct loader *l, struct map *cache, const struct object *o,
-		      const char *name, const char *path)
+static void cache_put(struct loader *l, struct map *cache, const struct object *o, const char *name,
+		      const char *path)
 {
 	const char *key = class_key(l, o->elf, name);
 	struct cached *c;

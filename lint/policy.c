@@ -44,8 +44,8 @@ static int check_selector(const char *option, const char *selector, struct error
 	if (near.best)
 		return error_set(err, ERROR_USAGE, "%s: no rule '%s'; did you mean '%s'?", option,
 				 selector, near.best);
-	return error_set(err, ERROR_USAGE, "%s: no rule '%s' (see gpuimg lint --list-rules)", option,
-			 selector);
+	return error_set(err, ERROR_USAGE, "%s: no rule '%s' (see gpuimg lint --list-rules)",
+			 option, selector);
 }
 
 /* The next selector of a list, checked, on the heap; NULL at the end or with *err set. */
@@ -93,8 +93,8 @@ int policy_set_fail_on(struct policy *policy, const char *text, struct error *er
 			return 0;
 		}
 	}
-	return error_set(err, ERROR_USAGE, "--fail-on: '%s' is not one of error, warning, info, never",
-			 text);
+	return error_set(err, ERROR_USAGE,
+			 "--fail-on: '%s' is not one of error, warning, info, never", text);
 }
 
 int policy_set_confidence(struct policy *policy, const char *text, struct error *err)

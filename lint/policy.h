@@ -12,16 +12,25 @@ enum fail_on { FAIL_ON_ERROR, FAIL_ON_WARNING, FAIL_ON_INFO, FAIL_ON_NEVER };
 
 /* One accepted finding. Strings are borrowed. */
 struct policy_ignore {
-	const char *rule;   /* a selector: "SIZ003", "package-caches", "SIZ" */
-	const char *path;   /* shell pattern over the finding's path ("**" as "*"); NULL: any */
+	const char *rule; /* a selector: "SIZ003", "package-caches", "SIZ" */
+	const char *path; /* shell pattern over the finding's path ("**" as "*"); NULL: any */
 	const char *reason;
-	const char *until;  /* "2027-01-01": from that day on it no longer holds; NULL: for ever */
+	const char *until; /* "2027-01-01": from that day on it no longer holds; NULL: for ever */
 };
 
 struct policy {
-	struct { const char **items; size_t len, cap; } select; /* none: all rules */
-	struct { const char **items; size_t len, cap; } ignore;
-	struct { struct policy_ignore *items; size_t len, cap; } ignores;
+	struct {
+		const char **items;
+		size_t len, cap;
+	} select; /* none: all rules */
+	struct {
+		const char **items;
+		size_t len, cap;
+	} ignore;
+	struct {
+		struct policy_ignore *items;
+		size_t len, cap;
+	} ignores;
 	enum confidence min_confidence;
 	enum fail_on fail_on;
 	const char *today; /* "2026-11-30", against `until`; NULL: `until` is not looked at */

@@ -31,8 +31,8 @@ static int fill_slot(struct readahead *r, struct slot *slot, struct error *err)
 {
 	slot->len = 0;
 	while (slot->len < SLOT_BYTES) {
-		ssize_t n = stream_read(r->inner, slot->data + slot->len, SLOT_BYTES - slot->len,
-					err);
+		ssize_t n =
+			stream_read(r->inner, slot->data + slot->len, SLOT_BYTES - slot->len, err);
 
 		if (n <= 0)
 			return n < 0 ? -1 : 0;

@@ -77,8 +77,8 @@ static void put_finding(struct strbuf *out, const struct finding *f, bool colour
 
 static void put_counts(struct strbuf *out, const struct lint_result *r)
 {
-	strbuf_addf(out, "%zu error%s, %zu warning%s, %zu info", r->errors, r->errors == 1 ? "" : "s",
-		    r->warnings, r->warnings == 1 ? "" : "s", r->infos);
+	strbuf_addf(out, "%zu error%s, %zu warning%s, %zu info", r->errors,
+		    r->errors == 1 ? "" : "s", r->warnings, r->warnings == 1 ? "" : "s", r->infos);
 	if (r->suppressed)
 		strbuf_addf(out, ", %zu accepted", r->suppressed);
 	strbuf_adds(out, "\n");
@@ -109,7 +109,9 @@ static void put_stack(struct strbuf *out, const struct stack_versions *v)
 {
 	const struct {
 		const char *name, *version;
-	} parts[] = { { "CUDA", v->cuda }, { "cuDNN", v->cudnn }, { "NCCL", v->nccl },
+	} parts[] = { { "CUDA", v->cuda },
+		      { "cuDNN", v->cudnn },
+		      { "NCCL", v->nccl },
 		      { "torch", v->torch } };
 	bool any = false;
 

@@ -15,11 +15,11 @@ enum confidence { CONFIDENCE_HEURISTIC, CONFIDENCE_LIKELY, CONFIDENCE_CERTAIN };
 
 /* What must be there for a rule to run; else it is reported as not run, with the reason. */
 enum {
-	NEEDS_GPU = 1 << 0,       /* --gpu */
-	NEEDS_DRIVER = 1 << 1,    /* --driver or --driver-cuda */
-	NEEDS_LAYERS = 1 << 2,    /* an image, not an unpacked root */
-	NEEDS_CONFIG = 1 << 3,    /* an image configuration */
-	NEEDS_GPU_IMAGE = 1 << 4, /* something of CUDA in it, or its environment asks for GPUs */
+	NEEDS_GPU = 1 << 0,        /* --gpu */
+	NEEDS_DRIVER = 1 << 1,     /* --driver or --driver-cuda */
+	NEEDS_LAYERS = 1 << 2,     /* an image, not an unpacked root */
+	NEEDS_CONFIG = 1 << 3,     /* an image configuration */
+	NEEDS_GPU_IMAGE = 1 << 4,  /* something of CUDA in it, or its environment asks for GPUs */
 	NEEDS_ALL_LAYERS = 1 << 5, /* all could be read: it decides from what is not there */
 };
 
@@ -27,11 +27,11 @@ struct facts;
 struct findings;
 
 struct rule {
-	const char *id;   /* "DRV001"; never reused */
-	const char *name; /* "baked-driver-library"; reads after "allow" */
-	enum severity severity;     /* default; a finding may differ */
-	enum confidence confidence; /* default */
-	unsigned needs;             /* NEEDS_* */
+	const char *id;               /* "DRV001"; never reused */
+	const char *name;             /* "baked-driver-library"; reads after "allow" */
+	enum severity severity;       /* default; a finding may differ */
+	enum confidence confidence;   /* default */
+	unsigned needs;               /* NEEDS_* */
 	const char *what, *why, *fix; /* full sentences */
 	const char *sources;          /* where it can be looked up */
 	/* 0, or -1 for "could not decide" with *err set; never -1 for a finding. */
@@ -43,7 +43,7 @@ struct rule {
 extern const struct rule *const rules[];
 extern const size_t rules_count;
 
-const char *severity_name(enum severity severity);     /* "error" … */
+const char *severity_name(enum severity severity); /* "error" … */
 const char *confidence_name(enum confidence confidence);
 
 #endif

@@ -36,10 +36,10 @@ static struct slice first_case(const struct rule *rule, bool fires, struct slice
 
 		if (!more || slice_starts(line, "case ")) {
 			if (in_case && decided && right)
-				return slice_of(start.data,
-						(size_t)((more ? line.data :
-								 start.data + start.len) -
-							 start.data));
+				return slice_of(
+					start.data,
+					(size_t)((more ? line.data : start.data + start.len) -
+						 start.data));
 			if (!more)
 				return (struct slice){ 0 };
 			*name = slice_of(line.data + 5, line.len - 5);
@@ -73,7 +73,8 @@ static void put_example(const struct rule *rule, bool fires, struct strbuf *out)
 void rule_page(const struct rule *rule, struct strbuf *out)
 {
 	strbuf_addf(out, "# %s %s\n\n", rule->id, rule->name);
-	strbuf_addf(out, "%s, %s", severity_name(rule->severity), confidence_name(rule->confidence));
+	strbuf_addf(out, "%s, %s", severity_name(rule->severity),
+		    confidence_name(rule->confidence));
 	if (rule->needs) {
 		strbuf_adds(out, "; needs ");
 		put_needs(rule, out);
@@ -89,7 +90,8 @@ void rule_list_text(struct strbuf *out)
 {
 	for (size_t i = 0; i < rules_count; i++) {
 		strbuf_addf(out, "%s  %-28s %-8s %s\n", rules[i]->id, rules[i]->name,
-			    severity_name(rules[i]->severity), confidence_name(rules[i]->confidence));
+			    severity_name(rules[i]->severity),
+			    confidence_name(rules[i]->confidence));
 	}
 }
 

@@ -2,13 +2,14 @@
 
 /* Names of libraries that are not the driver's and mean CUDA; what follows is ".so" or a suffix. */
 static const char *const cuda_stems[] = {
-	"libcudart",   "libcublas",   "libcublasLt", "libcudnn",     "libcufft",    "libcufftw",
-	"libcurand",   "libcusolver", "libcusolverMg", "libcusparse", "libcusparseLt", "libcutensor",
-	"libcupti",    "libnccl",     "libnvrtc",    "libnvrtc-builtins", "libnvJitLink", "libnvblas",
-	"libnvjpeg",   "libnvinfer",  "libcufile",   "libnvshmem",   "libnvptxcompiler", "libnvfatbin",
-	"libnppc",     "libnppial",   "libnppicc",   "libnppidei",   "libnppif",    "libnppig",
-	"libnppim",    "libnppist",   "libnppisu",   "libnppitc",    "libnpps",     "libnvvm",
-	"libcudadevrt",
+	"libcudart",         "libcublas",    "libcublasLt",      "libcudnn",      "libcufft",
+	"libcufftw",         "libcurand",    "libcusolver",      "libcusolverMg", "libcusparse",
+	"libcusparseLt",     "libcutensor",  "libcupti",         "libnccl",       "libnvrtc",
+	"libnvrtc-builtins", "libnvJitLink", "libnvblas",        "libnvjpeg",     "libnvinfer",
+	"libcufile",         "libnvshmem",   "libnvptxcompiler", "libnvfatbin",   "libnppc",
+	"libnppial",         "libnppicc",    "libnppidei",       "libnppif",      "libnppig",
+	"libnppim",          "libnppist",    "libnppisu",        "libnppitc",     "libnpps",
+	"libnvvm",           "libcudadevrt",
 };
 
 const struct driver_entry *runtime_driver_library(const struct facts *facts, const char *name)
@@ -58,6 +59,6 @@ void runtime_driver_dirs(const struct facts *facts, const char *out[2])
 
 bool runtime_is_mount_point(const char *dir)
 {
-	return str_equal(dir, "/usr/local/nvidia/lib") || str_equal(dir, "/usr/local/nvidia/lib64") ||
-	       str_equal(dir, "/usr/lib/wsl/lib");
+	return str_equal(dir, "/usr/local/nvidia/lib") ||
+	       str_equal(dir, "/usr/local/nvidia/lib64") || str_equal(dir, "/usr/lib/wsl/lib");
 }

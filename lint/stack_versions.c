@@ -4,12 +4,12 @@
 
 /* One part of a stack and how its version shows. The first source that tells wins. */
 struct part {
-	size_t member;         /* offset in struct stack_versions */
-	const char *label;     /* of an image that gpuimg built; NULL: none */
-	const char *wheel;     /* distribution, without the "-cu12" that some carry; NULL: none */
-	const char *deb;       /* beginning of the package's name; NULL: none */
-	const char *library;   /* "libcudart.so." before a full version; NULL: none */
-	unsigned fields;       /* numbers of the version that count; 0: all */
+	size_t member;       /* offset in struct stack_versions */
+	const char *label;   /* of an image that gpuimg built; NULL: none */
+	const char *wheel;   /* distribution, without the "-cu12" that some carry; NULL: none */
+	const char *deb;     /* beginning of the package's name; NULL: none */
+	const char *library; /* "libcudart.so." before a full version; NULL: none */
+	unsigned fields;     /* numbers of the version that count; 0: all */
 };
 
 static const struct part parts[] = {
@@ -63,9 +63,9 @@ static const char *from_packages(const struct facts *facts, const struct part *p
 
 		if (!k->name || !k->version)
 			continue;
-		if (str_equal(k->kind, "wheel") ? p->wheel && is_wheel_of(k->name, p->wheel) :
-						  p->deb && str_starts(k->name, p->deb) &&
-							  !strstr(k->name, "-dev"))
+		if (str_equal(k->kind, "wheel")
+			    ? p->wheel && is_wheel_of(k->name, p->wheel)
+			    : p->deb && str_starts(k->name, p->deb) && !strstr(k->name, "-dev"))
 			return k->version;
 	}
 	return NULL;
@@ -88,8 +88,7 @@ static const char *from_library(const struct facts *facts, const struct part *p)
 	return NULL;
 }
 
-void stack_versions_find(const struct facts *facts, struct arena *arena,
-			 struct stack_versions *out)
+void stack_versions_find(const struct facts *facts, struct arena *arena, struct stack_versions *out)
 {
 	*out = (struct stack_versions){ 0 };
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {

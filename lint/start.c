@@ -27,8 +27,8 @@ static void find(const struct facts *facts, struct start_program *out)
 		workdir = "/";
 	if (strchr(out->word, '/')) {
 		take(facts,
-		     *out->word == '/' ? out->word :
-					 arena_printf(arena_of(facts), "%s/%s", workdir, out->word),
+		     *out->word == '/' ? out->word
+				       : arena_printf(arena_of(facts), "%s/%s", workdir, out->word),
 		     out);
 		return;
 	}

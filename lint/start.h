@@ -8,8 +8,8 @@
 #include "lint/facts.h"
 
 struct start_program {
-	const char *word;        /* as written; NULL: neither Entrypoint nor Cmd */
-	const char *path;        /* the file it resolves to; NULL: none */
+	const char *word; /* as written; NULL: neither Entrypoint nor Cmd */
+	const char *path; /* the file it resolves to; NULL: none */
 	const struct tree_node *node;
 	const char *shebang;     /* of a script, without "#!"; NULL: not a script */
 	const char *interpreter; /* the program the script names; NULL: none */

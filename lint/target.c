@@ -7,9 +7,8 @@ static const struct {
 	const char *name;
 	enum runtime runtime;
 } runtimes[] = {
-	{ "cdi", RUNTIME_CDI },       { "legacy", RUNTIME_LEGACY },
-	{ "enroot", RUNTIME_ENROOT }, { "wsl", RUNTIME_WSL },
-	{ "jetson", RUNTIME_JETSON }, { "apptainer", RUNTIME_APPTAINER },
+	{ "cdi", RUNTIME_CDI }, { "legacy", RUNTIME_LEGACY }, { "enroot", RUNTIME_ENROOT },
+	{ "wsl", RUNTIME_WSL }, { "jetson", RUNTIME_JETSON }, { "apptainer", RUNTIME_APPTAINER },
 };
 
 static void release_texts(struct target_texts *texts)
@@ -58,8 +57,8 @@ static bool is_gpu(struct slice s)
 	for (size_t i = 0; i < s.len; i++) {
 		char c = (char)s.data[i];
 
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
-		    !(c >= '0' && c <= '9') && !strchr("_-. ", c))
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    !strchr("_-. ", c))
 			return false;
 	}
 	return true;
@@ -87,8 +86,8 @@ int target_add_drivers(struct target *target, const char *text, struct error *er
 int target_set_driver_cuda(struct target *target, const char *text, struct error *err)
 {
 	if (!is_version(slice_str(text)))
-		return error_set(err, ERROR_USAGE, "--driver-cuda: '%s' is not a CUDA version (12.4)",
-				 text);
+		return error_set(err, ERROR_USAGE,
+				 "--driver-cuda: '%s' is not a CUDA version (12.4)", text);
 	target->driver_cuda = text;
 	return 0;
 }
@@ -106,10 +105,11 @@ int target_add_runtimes(struct target *target, const char *text, struct error *e
 				found = runtimes[i].runtime;
 		}
 		if (!found)
-			return error_set(err, ERROR_USAGE,
-					 "--runtime: '%.*s' is not one of cdi, legacy, enroot, wsl, "
-					 "jetson, apptainer",
-					 (int)one.len, one.len ? (const char *)one.data : "");
+			return error_set(
+				err, ERROR_USAGE,
+				"--runtime: '%.*s' is not one of cdi, legacy, enroot, wsl, "
+				"jetson, apptainer",
+				(int)one.len, one.len ? (const char *)one.data : "");
 		target->runtimes |= found;
 	}
 	return 0;

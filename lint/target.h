@@ -31,8 +31,8 @@ struct target {
 
 void target_release(struct target *target);
 /*
- * Add one option's value; a comma separates several. For driver_cuda the text must outlive the target.
- * ERROR_USAGE names the value and what is allowed.
+ * Add one option's value; a comma separates several. For driver_cuda the text must outlive the
+ * target. ERROR_USAGE names the value and what is allowed.
  */
 int target_add_gpus(struct target *target, const char *text, struct error *err) MUST_USE;
 int target_add_drivers(struct target *target, const char *text, struct error *err) MUST_USE;

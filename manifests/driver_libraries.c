@@ -34,9 +34,9 @@ static int read_entry(const json_t *row, struct arena *arena, struct driver_entr
 		.match = arena_strdup(arena, match),
 		.kind = arena_strdup(arena, kind),
 		.capability = arena_strdup(arena, capability),
-		.verdict = str_equal(severity, "error")   ? DRIVER_ERROR :
-			   str_equal(severity, "warning") ? DRIVER_WARNING :
-							    DRIVER_ALLOW,
+		.verdict = str_equal(severity, "error")     ? DRIVER_ERROR
+			   : str_equal(severity, "warning") ? DRIVER_WARNING
+							    : DRIVER_ALLOW,
 	};
 	out->sonames = read_texts(json_object_get(row, "sonames"), arena, &out->soname_count);
 	out->allowed_where =

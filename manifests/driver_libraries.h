@@ -17,7 +17,7 @@ struct driver_entry {
 	const char *kind;       /* "library", "binary", "config", "device", … */
 	const char *capability; /* "compute", "utility", … */
 	enum driver_verdict verdict;
-	const char **sonames;   /* what programs may need without any layer holding it */
+	const char **sonames; /* what programs may need without any layer holding it */
 	size_t soname_count;
 	const char **allowed_where; /* patterns of paths where the name is legitimate */
 	size_t allowed_count;

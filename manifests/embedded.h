@@ -8,8 +8,8 @@
 #include "base/slice.h"
 
 struct embedded {
-	const char *name;           /* "components.json" */
-	const uint8_t *data, *end;  /* a NUL follows the last byte */
+	const char *name;          /* "components.json" */
+	const uint8_t *data, *end; /* a NUL follows the last byte */
 };
 
 extern const struct embedded embedded_files[]; /* sorted by name */

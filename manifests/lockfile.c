@@ -9,23 +9,20 @@ static const char schema[] = "gpuimg-lock/1";
 static const char again[] = "make the lock anew with gpuimg lock";
 
 static const char *const kind_names[] = {
-	[LOCK_DEB] = "deb",
-	[LOCK_WHEEL] = "wheel",
-	[LOCK_TREE] = "tree",
-	[LOCK_REDIST] = "redist",
-	[LOCK_RPM] = "rpm",
+	[LOCK_DEB] = "deb",       [LOCK_WHEEL] = "wheel", [LOCK_TREE] = "tree",
+	[LOCK_REDIST] = "redist", [LOCK_RPM] = "rpm",
 };
 
 /* What the parts of a lock may hold, sorted as they are written. */
-static const char *const top_members[] = { "assembly", "keys",	   "manifest", "platforms",
+static const char *const top_members[] = { "assembly", "keys",    "manifest", "platforms",
 					   "schema",   "sources", "stack" };
 static const char *const stack_members[] = { "cuda", "cudnn",  "driver",
 					     "nccl", "python", "require_cuda" };
 static const char *const source_members[] = { "date", "digest", "id", "suite", "type" };
 static const char *const platform_members[] = { "inputs" };
-static const char *const input_members[] = { "arch",	"digest", "kind",  "license",
-					     "name",	"requested", "size", "source",
-					     "stage",	"toolkit", "url",  "version" };
+static const char *const input_members[] = { "arch",  "digest",    "kind", "license",
+					     "name",  "requested", "size", "source",
+					     "stage", "toolkit",   "url",  "version" };
 
 /* ---- reading ---- */
 
@@ -54,22 +51,23 @@ static int check_text(const char *text, const char *where, const char *key, bool
 		      struct error *err)
 {
 	if (required && !*text)
-		return error_set(err, ERROR_FORMAT, "%s%s%s: is empty", where, *where ? "." : "", key);
+		return error_set(err, ERROR_FORMAT, "%s%s%s: is empty", where, *where ? "." : "",
+				 key);
 	for (; *text; text++) {
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return error_set(err, ERROR_FORMAT, "%s%s%s: holds a control character", where,
-					 *where ? "." : "", key);
+			return error_set(err, ERROR_FORMAT, "%s%s%s: holds a control character",
+					 where, *where ? "." : "", key);
 	}
 	return 0;
 }
 
 /* A text into the arena; absent and not required: "". */
-static int get_text(struct lockfile *lock, const json_t *object, const char *where,
-		    const char *key, bool required, const char **out, struct error *err)
+static int get_text(struct lockfile *lock, const json_t *object, const char *where, const char *key,
+		    bool required, const char **out, struct error *err)
 {
 	const char *text;
-	int rc = required ? json_get_str(object, where, key, &text, err) :
-			    json_get_str_opt(object, where, key, &text, err);
+	int rc = required ? json_get_str(object, where, key, &text, err)
+			  : json_get_str_opt(object, where, key, &text, err);
 
 	if (rc < 0 || (text && check_text(text, where, key, required, err) < 0))
 		return -1;
@@ -77,8 +75,8 @@ static int get_text(struct lockfile *lock, const json_t *object, const char *whe
 	return 0;
 }
 
-static int get_digest(const json_t *object, const char *where, const char *key,
-		      struct digest *out, struct error *err)
+static int get_digest(const json_t *object, const char *where, const char *key, struct digest *out,
+		      struct error *err)
 {
 	const char *text;
 
@@ -109,7 +107,8 @@ static int check_url(const char *url, const char *where, struct error *err)
 	const char *host = strstr(url, "://");
 
 	if (!host || host == url)
-		return error_set(err, ERROR_FORMAT, "%s.url: is not an address with a scheme", where);
+		return error_set(err, ERROR_FORMAT, "%s.url: is not an address with a scheme",
+				 where);
 	for (const char *c = url; *c; c++) {
 		if (*c == ' ' || (unsigned char)*c >= 0x7f)
 			return error_set(err, ERROR_FORMAT,
@@ -118,13 +117,12 @@ static int check_url(const char *url, const char *where, struct error *err)
 	host += 3;
 	if (memchr(host, '@', strcspn(host, "/?#")))
 		return error_set(err, ERROR_FORMAT,
-				 "%s.url: holds credentials, which do not belong in a lock; %s", where,
-				 again);
+				 "%s.url: holds credentials, which do not belong in a lock; %s",
+				 where, again);
 	return 0;
 }
 
-static int get_kind(const json_t *object, const char *where, enum lock_kind *out,
-		    struct error *err)
+static int get_kind(const json_t *object, const char *where, enum lock_kind *out, struct error *err)
 {
 	cleanup_strbuf struct strbuf quoted = { 0 };
 	const char *text;
@@ -138,9 +136,8 @@ static int get_kind(const json_t *object, const char *where, enum lock_kind *out
 		}
 	}
 	strbuf_add_quoted(&quoted, slice_str(text), QUOTE_LIMIT);
-	return error_set(err, ERROR_USAGE,
-			 "%s.kind: %s is not deb, wheel, rpm, tree or redist; %s", where,
-			 strbuf_text(&quoted), again);
+	return error_set(err, ERROR_USAGE, "%s.kind: %s is not deb, wheel, rpm, tree or redist; %s",
+			 where, strbuf_text(&quoted), again);
 }
 
 static int parse_input(struct lockfile *lock, const json_t *object, const char *where,
@@ -169,7 +166,8 @@ static int parse_input(struct lockfile *lock, const json_t *object, const char *
 	if (is_package)
 		return check_url(out->url, where, err);
 	if (*out->version || *out->url)
-		return error_set(err, ERROR_FORMAT, "%s: a tree has neither version nor url", where);
+		return error_set(err, ERROR_FORMAT, "%s: a tree has neither version nor url",
+				 where);
 	return 0;
 }
 
@@ -202,7 +200,8 @@ static int parse_platforms(struct lockfile *lock, const json_t *top, struct erro
 	if (json_get_object(top, "", "platforms", &platforms, err) < 0)
 		return -1;
 	for (void *i = json_object_iter(platforms); i; i = json_object_iter_next(platforms, i)) {
-		if (parse_platform(lock, json_object_iter_key(i), json_object_iter_value(i), err) < 0)
+		if (parse_platform(lock, json_object_iter_key(i), json_object_iter_value(i), err) <
+		    0)
 			return -1;
 	}
 	return 0;
@@ -299,10 +298,11 @@ static int parse_top(struct lockfile *lock, const json_t *top, struct error *err
 	    get_digest(top, "", "manifest", &lock->manifest, err) < 0)
 		return -1;
 	if (assembly > INT_MAX)
-		return error_set(err, ERROR_FORMAT, "assembly: %" PRIu64 " is no version", assembly);
+		return error_set(err, ERROR_FORMAT, "assembly: %" PRIu64 " is no version",
+				 assembly);
 	lock->assembly = (unsigned)assembly;
-	if (parse_keys(lock, top, err) < 0 || parse_stack(lock, top, err) < 0 || parse_sources(lock, top, err) < 0 ||
-	    parse_platforms(lock, top, err) < 0)
+	if (parse_keys(lock, top, err) < 0 || parse_stack(lock, top, err) < 0 ||
+	    parse_sources(lock, top, err) < 0 || parse_platforms(lock, top, err) < 0)
 		return -1;
 	return 0;
 }
@@ -489,7 +489,8 @@ char *lockfile_path(const char *manifest_file, const char *variant)
 			break;
 		}
 	}
-	return xasprintf("%.*s%s%s.lock.json", (int)len, manifest_file, *variant ? "." : "", variant);
+	return xasprintf("%.*s%s%s.lock.json", (int)len, manifest_file, *variant ? "." : "",
+			 variant);
 }
 
 struct lock_platform *lockfile_platform(struct lockfile *lock, const char *platform)

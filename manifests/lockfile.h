@@ -27,16 +27,16 @@ enum lock_kind {
 struct lock_input {
 	enum lock_kind kind;
 	const char *stage;
-	const char *source;  /* id in the manifest */
-	const char *name;    /* package name; LOCK_TREE: path */
-	const char *version; /* "" for LOCK_TREE */
-	const char *arch;    /* "amd64", "all", "noarch", ""; LOCK_REDIST: "linux-x86_64" */
-	const char *url;     /* where it was found, credentials cut; LOCK_TREE: "" */
-	const char *license; /* as the source calls it: "CUDA Toolkit"; "" or NULL */
+	const char *source;   /* id in the manifest */
+	const char *name;     /* package name; LOCK_TREE: path */
+	const char *version;  /* "" for LOCK_TREE */
+	const char *arch;     /* "amd64", "all", "noarch", ""; LOCK_REDIST: "linux-x86_64" */
+	const char *url;      /* where it was found, credentials cut; LOCK_TREE: "" */
+	const char *license;  /* as the source calls it: "CUDA Toolkit"; "" or NULL */
 	struct digest digest; /* SHA-256 of the file; LOCK_TREE: of the canonical listing */
-	uint64_t size;       /* bytes; LOCK_TREE: sum of the files */
-	bool requested;      /* named in the manifest, not only wanted by another package */
-	bool toolkit;        /* brought by the stack section: goes under /usr/local/cuda-X.Y */
+	uint64_t size;        /* bytes; LOCK_TREE: sum of the files */
+	bool requested;       /* named in the manifest, not only wanted by another package */
+	bool toolkit;         /* brought by the stack section: goes under /usr/local/cuda-X.Y */
 };
 
 struct lock_platform {
@@ -52,12 +52,13 @@ struct lock_source {
 	const char *id, *type;
 	const char *suite; /* "bookworm/main amd64"; of rpm-md "x86_64"; "" */
 	const char *date;  /* of the Release file or repomd.xml, RFC 3339 UTC; "" */
-	struct digest digest; /* of the signed text: Release, repomd.xml; of the redistrib manifest */
+	struct digest
+		digest; /* of the signed text: Release, repomd.xml; of the redistrib manifest */
 };
 
 struct lock_stack {
 	const char *driver, *cuda, *cudnn, *nccl, *python; /* exact or ""; "13.0" for cuda */
-	const char *require_cuda; /* NVIDIA_REQUIRE_CUDA, "" */
+	const char *require_cuda;                          /* NVIDIA_REQUIRE_CUDA, "" */
 };
 
 /* What one key of the manifest said, so that a stale lock can name what has moved. */

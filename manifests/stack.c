@@ -35,7 +35,8 @@ static void add_path(const struct frame *at, struct strbuf *out)
 
 static struct stack_place place_of(const struct node *node)
 {
-	return (struct stack_place){ .file = node->file, .line = node->line,
+	return (struct stack_place){ .file = node->file,
+				     .line = node->line,
 				     .column = node->column };
 }
 
@@ -60,8 +61,8 @@ static int bad(struct parser *p, const struct frame *at, const struct node *node
 /* 'name', or "item 3 of 'name'": what a message is about. Heap. */
 static char *subject(const char *name, size_t index)
 {
-	return index == SIZE_MAX ? xasprintf("'%.60s'", name) :
-				   xasprintf("item %zu of '%.60s'", index + 1, name);
+	return index == SIZE_MAX ? xasprintf("'%.60s'", name)
+				 : xasprintf("item %zu of '%.60s'", index + 1, name);
 }
 
 static int bad_type(struct parser *p, const struct frame *at, const struct node *node,
@@ -69,7 +70,8 @@ static int bad_type(struct parser *p, const struct frame *at, const struct node 
 {
 	cleanup_free char *what = subject(name, index);
 
-	return bad(p, at, node, "%s must be %s, not %s%s", what, wanted, node_type_name(node), advice);
+	return bad(p, at, node, "%s must be %s, not %s%s", what, wanted, node_type_name(node),
+		   advice);
 }
 
 /* A text that passes the key's check. */
@@ -82,8 +84,9 @@ static int parse_text(struct parser *p, const struct frame *at, const struct sta
 
 	if (node->type != NODE_SCALAR)
 		return bad_type(p, at, node, name, index, "text",
-				node->type == NODE_NULL && key->empty_ok ? "; write \"\" for an empty one" :
-									   "");
+				node->type == NODE_NULL && key->empty_ok
+					? "; write \"\" for an empty one"
+					: "");
 	what = subject(name, index);
 	if (!*node->text && !key->empty_ok)
 		return bad(p, at, node, "%s must not be empty", what);
@@ -163,10 +166,11 @@ static int parse_size(struct parser *p, const struct frame *at, const struct sta
 	if (size_of_text(node->text, out))
 		return 0;
 	strbuf_add_quoted(&quoted, slice_str(node->text), QUOTE_LIMIT);
-	return bad(p, at, node,
-		   "'%s': %s is not a size; write a whole number above 0 and KiB, MiB or GiB, such as "
-		   "512MiB",
-		   key->name, strbuf_text(&quoted));
+	return bad(
+		p, at, node,
+		"'%s': %s is not a size; write a whole number above 0 and KiB, MiB or GiB, such as "
+		"512MiB",
+		key->name, strbuf_text(&quoted));
 }
 
 /* A list, or nothing; `optional` nothing is an empty list. */
@@ -200,8 +204,8 @@ static int parse_texts(struct parser *p, const struct frame *at, const struct st
 			return -1;
 		first = key->distinct ? map_get(&seen, item->text) : NULL;
 		if (first)
-			return bad(p, at, item, "'%s' names '%.60s' twice (first in line %zu)", key->name,
-				   item->text, first->line);
+			return bad(p, at, item, "'%s' names '%.60s' twice (first in line %zu)",
+				   key->name, item->text, first->line);
 		if (key->distinct)
 			map_put(&seen, item->text, (void *)item);
 	}
@@ -338,8 +342,8 @@ static int parse_items(struct parser *p, const struct frame *at,
 		}
 		if (value->type != NODE_MAP)
 			return bad_type(p, at, value, name, i,
-					section->plain_offset != STACK_NO_OFFSET ? "text or a map" :
-										   "a map",
+					section->plain_offset != STACK_NO_OFFSET ? "text or a map"
+										 : "a map",
 					"");
 		if (parse_section(p, &item, section, value, target) < 0)
 			return -1;
@@ -463,7 +467,8 @@ static int parse_key(struct parser *p, const struct frame *at, const struct stac
 		return 0;
 	case KEY_UINT:
 	case KEY_SIZE:
-		if ((key->type == KEY_UINT ? parse_uint : parse_size)(p, at, key, node, &number) < 0)
+		if ((key->type == KEY_UINT ? parse_uint : parse_size)(p, at, key, node, &number) <
+		    0)
 			return -1;
 		memcpy(field, &number, sizeof(number));
 		return 0;
@@ -513,9 +518,9 @@ static void derive_defaults(struct stack *stack, const struct node *top)
 	if (!image->user_name)
 		return;
 	if (!image->home)
-		image->home = str_equal(image->user_name, "root") ?
-				      "/root" :
-				      arena_printf(&stack->arena, "/home/%s", image->user_name);
+		image->home = str_equal(image->user_name, "root")
+				      ? "/root"
+				      : arena_printf(&stack->arena, "/home/%s", image->user_name);
 	if (user && !node_get(user, "gid"))
 		image->gid = image->uid;
 }

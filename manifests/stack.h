@@ -81,7 +81,7 @@ struct stack_packages {
 
 struct stack_file {
 	const char *from, *to; /* from: relative to the manifest; a folder ends in "/" or is one */
-	const char *mode;      /* "0755"; NULL: 0755 when it is executable for its owner, else 0644 */
+	const char *mode; /* "0755"; NULL: 0755 when it is executable for its owner, else 0644 */
 	struct stack_place place;
 };
 
@@ -156,19 +156,19 @@ struct stack_fingerprint {
 
 struct stack {
 	struct arena arena;
-	const char *file;      /* as it was named */
-	const char *directory; /* of the file: what relative paths start from */
-	const char *variant;   /* of its matrix: "cuda13.0-python3.11"; "" without one */
-	struct digest digest;  /* of the normalised manifest: of `keys` */
+	const char *file;               /* as it was named */
+	const char *directory;          /* of the file: what relative paths start from */
+	const char *variant;            /* of its matrix: "cuda13.0-python3.11"; "" without one */
+	struct digest digest;           /* of the normalised manifest: of `keys` */
 	struct stack_fingerprint *keys; /* sorted by path */
 	size_t key_count;
 	const char *name;
-	const char *tag; /* "latest" unless said */
+	const char *tag;              /* "latest" unless said */
 	struct stack_texts platforms; /* "linux/amd64"; at least one */
 	struct stack_request stack;
 	struct stack_source *sources;
 	size_t source_count;
-	const char *base_image; /* NULL: none */
+	const char *base_image;     /* NULL: none */
 	struct stack_stage *stages; /* at least one; the last is the image */
 	size_t stage_count;
 	struct stack_image image;

@@ -24,8 +24,8 @@ static bool is_alphanumeric(char c)
 const char *stack_check_version(const char *text, struct arena *arena)
 {
 	(void)arena;
-	return str_equal(text, "1") ? NULL :
-				      "is not a format this program knows; it reads gpuimg: 1";
+	return str_equal(text, "1") ? NULL
+				    : "is not a format this program knows; it reads gpuimg: 1";
 }
 
 /*
@@ -44,7 +44,8 @@ static bool is_name_component(struct slice s)
 			return false;
 		if (i == s.len)
 			return true;
-		for (gap = i; i < s.len && s.data[i] == s.data[gap] && !is_lower_or_digit((char)s.data[i]);)
+		for (gap = i;
+		     i < s.len && s.data[i] == s.data[gap] && !is_lower_or_digit((char)s.data[i]);)
 			i++;
 		if (s.data[gap] != '-' && !(s.data[gap] == '_' && i - gap <= 2) &&
 		    !(s.data[gap] == '.' && i - gap == 1))
@@ -61,8 +62,10 @@ const char *stack_check_name(const char *text, struct arena *arena)
 		return "is longer than the 255 characters a name may have";
 	while (slice_cut(&rest, '/', &part)) {
 		if (!is_name_component(part))
-			return "is not a name: lower-case letters and digits, with single '.', '_', '__' or "
-			       "'-' between them, in parts joined by '/'; the registry goes into publish, "
+			return "is not a name: lower-case letters and digits, with single '.', "
+			       "'_', '__' or "
+			       "'-' between them, in parts joined by '/'; the registry goes into "
+			       "publish, "
 			       "the tag into tag";
 	}
 	return NULL;
@@ -76,9 +79,9 @@ const char *stack_check_tag(const char *text, struct arena *arena)
 	if (len > 128)
 		return "is longer than the 128 characters a tag may have";
 	for (size_t i = 0; i < len; i++) {
-		if (!is_alphanumeric(text[i]) && text[i] != '_' &&
-		    !(i && is_one_of(text[i], ".-")))
-			return "is not a tag: letters, digits, '_', and after the first also '.' and '-'";
+		if (!is_alphanumeric(text[i]) && text[i] != '_' && !(i && is_one_of(text[i], ".-")))
+			return "is not a tag: letters, digits, '_', and after the first also '.' "
+			       "and '-'";
 	}
 	return NULL;
 }
@@ -97,8 +100,9 @@ const char *stack_check_platform(const char *text, struct arena *arena)
 	if (str_equal(text, "arm64") || str_equal(text, "aarch64") || str_equal(text, "sbsa"))
 		near = known[1];
 	return near ? arena_printf(arena,
-				   "is not one of linux/amd64, linux/arm64; did you mean '%s'?", near) :
-		      "is not one of linux/amd64, linux/arm64";
+				   "is not one of linux/amd64, linux/arm64; did you mean '%s'?",
+				   near)
+		    : "is not one of linux/amd64, linux/arm64";
 }
 
 /* One clause: an optional operator, then a version. */
@@ -131,7 +135,8 @@ const char *stack_check_constraint(const char *text, struct arena *arena)
 	(void)arena;
 	while (slice_cut(&rest, ',', &clause)) {
 		if (!is_clause(clause))
-			return "is not a version or a range of them, such as \"12.6\", \"2.7.*\" or "
+			return "is not a version or a range of them, such as \"12.6\", \"2.7.*\" "
+			       "or "
 			       "\">=12.4,<13\"";
 	}
 	return NULL;
@@ -146,7 +151,8 @@ const char *stack_check_id(const char *text, struct arena *arena)
 		return "is longer than the 64 characters a name may have here";
 	for (size_t i = 0; i < len; i++) {
 		if (!is_alphanumeric(text[i]) && !(i && is_one_of(text[i], "._-")))
-			return "is not a name: letters and digits, and after the first also '.', '_' and "
+			return "is not a name: letters and digits, and after the first also '.', "
+			       "'_' and "
 			       "'-'";
 	}
 	return len ? NULL : "is not a name: it is empty";
@@ -167,8 +173,8 @@ static const char *check_placeholders(const char *text, const char *const *known
 {
 	for (const char *at = strchr(text, '{'); at; at = strchr(at + 1, '{')) {
 		const char *end = strchr(at, '}'), *near;
-		const char *word = end ? arena_slice(arena, slice_of(at + 1, (size_t)(end - at - 1))) :
-					 "";
+		const char *word =
+			end ? arena_slice(arena, slice_of(at + 1, (size_t)(end - at - 1))) : "";
 		bool found = false;
 
 		for (size_t i = 0; i < count; i++)
@@ -178,9 +184,11 @@ static const char *check_placeholders(const char *text, const char *const *known
 		if (!end)
 			return "holds '{' without '}'";
 		near = stack_nearest(word, known, count);
-		return near ? arena_printf(arena, "holds '{%.40s}', which is not filled in; did you mean "
-						  "'{%s}'?", word, near) :
-			      arena_printf(arena, "holds '{%.40s}', which is not filled in", word);
+		return near ? arena_printf(arena,
+					   "holds '{%.40s}', which is not filled in; did you mean "
+					   "'{%s}'?",
+					   word, near)
+			    : arena_printf(arena, "holds '{%.40s}', which is not filled in", word);
 	}
 	return NULL;
 }
@@ -222,8 +230,9 @@ const char *stack_check_axis(const char *text, struct arena *arena)
 		if (!is_alphanumeric(text[i]) && !(i && is_one_of(text[i], "._+-")))
 			len = 0;
 	}
-	return len && len <= 40 ? NULL :
-				  "is not a value of a matrix: a version, such as \"12.6\" or \"2.7.*\"";
+	return len && len <= 40
+		       ? NULL
+		       : "is not a value of a matrix: a version, such as \"12.6\" or \"2.7.*\"";
 }
 
 const char *stack_check_relative(const char *text, struct arena *arena)
@@ -235,12 +244,14 @@ const char *stack_check_relative(const char *text, struct arena *arena)
 	if (has_control(text))
 		return "holds a control character";
 	if (text[0] == '/')
-		return "is absolute; paths here start at the manifest's folder: copy it there and name it "
+		return "is absolute; paths here start at the manifest's folder: copy it there and "
+		       "name it "
 		       "from there";
 	while (slice_cut(&rest, '/', &part)) {
 		if (slice_is(part, "..")) {
 			if (!depth)
-				return "leaves the manifest's folder; move the manifest up, or what is "
+				return "leaves the manifest's folder; move the manifest up, or "
+				       "what is "
 				       "needed below its folder";
 			depth--;
 		} else if (part.len && !slice_is(part, ".")) {
@@ -283,7 +294,8 @@ const char *stack_check_user(const char *text, struct arena *arena)
 	for (size_t i = 0; i < len; i++) {
 		if (!is_one_of(text[i], lower) && text[i] != '_' &&
 		    !(i && (is_one_of(text[i], digits) || text[i] == '-')))
-			return "is not an account's name: lower-case letters and '_', and after the first "
+			return "is not an account's name: lower-case letters and '_', and after "
+			       "the first "
 			       "also digits and '-'";
 	}
 	return len > 32 ? "is longer than the 32 characters an account's name may have" : NULL;
@@ -293,11 +305,13 @@ const char *stack_check_env_name(const char *text, struct arena *arena)
 {
 	(void)arena;
 	if (!*text || is_one_of(text[0], digits))
-		return "is not the name of an environment variable: letters, digits and '_', not a digit "
+		return "is not the name of an environment variable: letters, digits and '_', not a "
+		       "digit "
 		       "first";
 	for (; *text; text++) {
 		if (!is_alphanumeric(*text) && *text != '_')
-			return "is not the name of an environment variable: letters, digits and '_', not a "
+			return "is not the name of an environment variable: letters, digits and "
+			       "'_', not a "
 			       "digit first";
 	}
 	return NULL;
@@ -341,17 +355,17 @@ const char *stack_check_digest(const char *text, struct arena *arena)
 	struct error err;
 
 	(void)arena;
-	return digest_parse(slice_str(text), &parsed, &err) < 0 ?
-		       "is not a digest: sha256: and 64 lower-case hexadecimal digits" :
-		       NULL;
+	return digest_parse(slice_str(text), &parsed, &err) < 0
+		       ? "is not a digest: sha256: and 64 lower-case hexadecimal digits"
+		       : NULL;
 }
 
 const char *stack_check_rule(const char *text, struct arena *arena)
 {
 	(void)arena;
-	return strlen(text) == 6 && strspn(text, upper) == 3 && strspn(text + 3, digits) == 3 ?
-		       NULL :
-		       "is not the id of a rule, such as SIZ003";
+	return strlen(text) == 6 && strspn(text, upper) == 3 && strspn(text + 3, digits) == 3
+		       ? NULL
+		       : "is not the id of a rule, such as SIZ003";
 }
 
 const char *stack_check_date(const char *text, struct arena *arena)
@@ -390,18 +404,20 @@ static int check_apt(const struct stack *stack, const struct stack_source *s, st
 	if (s->from_host)
 		return 0;
 	if (!s->url || !s->suite)
-		return stack_error(stack, s->place, err,
-				   "source '%s' of type apt needs 'from: host', or 'url' and 'suite'",
-				   s->id);
+		return stack_error(
+			stack, s->place, err,
+			"source '%s' of type apt needs 'from: host', or 'url' and 'suite'", s->id);
 	if (s->suite[len - 1] == '/' && s->components.count)
-		return stack_error(stack, s->place, err,
-				   "source '%s' is flat (its suite ends in '/') and so has no components",
-				   s->id);
+		return stack_error(
+			stack, s->place, err,
+			"source '%s' is flat (its suite ends in '/') and so has no components",
+			s->id);
 	if (s->suite[len - 1] != '/' && !s->components.count)
-		return stack_error(stack, s->place, err,
-				   "source '%s' needs 'components', such as [main]; the suite of a flat "
-				   "repository ends in '/'",
-				   s->id);
+		return stack_error(
+			stack, s->place, err,
+			"source '%s' needs 'components', such as [main]; the suite of a flat "
+			"repository ends in '/'",
+			s->id);
 	return 0;
 }
 
@@ -426,8 +442,8 @@ static int check_source(const struct stack *stack, const struct stack_source *s,
 		vain = "from";
 	if (vain)
 		return stack_error(stack, s->place, err,
-				   "source '%s' has '%s', which means nothing to type %s", s->id, vain,
-				   type);
+				   "source '%s' has '%s', which means nothing to type %s", s->id,
+				   vain, type);
 	if (s->from_host && (s->url || s->path))
 		return stack_error(stack, s->place, err,
 				   "source '%s' has both 'from: host' and '%s'; keep one", s->id,
@@ -444,8 +460,8 @@ static int check_source(const struct stack *stack, const struct stack_source *s,
 	if (is_wheels && !s->url && !s->path && !s->from_host)
 		needs = "'from: host', 'url' or 'path'";
 	if (needs)
-		return stack_error(stack, s->place, err, "source '%s' of type %s needs %s", s->id, type,
-				   needs);
+		return stack_error(stack, s->place, err, "source '%s' of type %s needs %s", s->id,
+				   type, needs);
 	return 0;
 }
 
@@ -492,18 +508,20 @@ static int check_packages(struct stack *stack, const struct stack_stage *stage, 
 		const struct stack_source *source = stack_source(stack, p->source);
 
 		if (!source)
-			return stack_error(stack, p->place, err,
-					   "stages.%s.packages: '%.64s' is not the id of a source%s",
-					   stage->name, p->source,
-					   advice(stack, p->source, ids, stack->source_count,
-						  "; declare it in sources"));
+			return stack_error(
+				stack, p->place, err,
+				"stages.%s.packages: '%.64s' is not the id of a source%s",
+				stage->name, p->source,
+				advice(stack, p->source, ids, stack->source_count,
+				       "; declare it in sources"));
 		for (size_t j = 0; j < p->count; j++) {
 			if (p->items[j].requirements && source->type != SOURCE_WHEELS)
-				return stack_error(stack, p->items[j].place, err,
-						   "stages.%s.packages: 'requirements' is for sources of type "
-						   "wheels; '%s' is %s",
-						   stage->name, p->source,
-						   stack_source_type_name(source->type));
+				return stack_error(
+					stack, p->items[j].place, err,
+					"stages.%s.packages: 'requirements' is for sources of type "
+					"wheels; '%s' is %s",
+					stage->name, p->source,
+					stack_source_type_name(source->type));
 		}
 	}
 	return 0;
@@ -523,11 +541,12 @@ static int check_copies(struct stack *stack, size_t index, struct error *err)
 		if (from && from < stage)
 			continue;
 		if (from)
-			return stack_error(stack, c->place, err,
-					   "stages.%s.copy[%zu]: stage '%s' is %s; a stage copies from those "
-					   "before it",
-					   stage->name, i, c->from,
-					   from == stage ? "this one" : "a later one");
+			return stack_error(
+				stack, c->place, err,
+				"stages.%s.copy[%zu]: stage '%s' is %s; a stage copies from those "
+				"before it",
+				stage->name, i, c->from,
+				from == stage ? "this one" : "a later one");
 		return stack_error(stack, c->place, err,
 				   "stages.%s.copy[%zu]: '%.64s' is not a stage before this one%s",
 				   stage->name, i, c->from,
@@ -545,10 +564,12 @@ static int check_user(const struct stack *stack, struct error *err)
 		return 0;
 	root = str_equal(image->user_name, "root");
 	if (root && image->uid)
-		return stack_error(stack, image->user_place, err, "image.user: the uid of root is 0");
+		return stack_error(stack, image->user_place, err,
+				   "image.user: the uid of root is 0");
 	if (!root && !image->uid)
 		return stack_error(stack, image->user_place, err,
-				   "image.user: uid 0 is root's; give '%s' another", image->user_name);
+				   "image.user: uid 0 is root's; give '%s' another",
+				   image->user_name);
 	return 0;
 }
 
@@ -557,7 +578,8 @@ int stack_check_whole(struct stack *stack, struct error *err)
 	if (check_sources(stack, err) < 0 || check_user(stack, err) < 0)
 		return -1;
 	for (size_t i = 0; i < stack->stage_count; i++) {
-		if (check_packages(stack, &stack->stages[i], err) < 0 || check_copies(stack, i, err) < 0)
+		if (check_packages(stack, &stack->stages[i], err) < 0 ||
+		    check_copies(stack, i, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -10,17 +10,17 @@
 #include "base/strbuf.h"
 
 enum stack_key_type {
-	KEY_TEXT,     /* const char * */
-	KEY_CHOICE,   /* const char *, one of `choices` */
-	KEY_ENUM,     /* an enum, `choices` in its order (a "" is never matched) */
-	KEY_FLAG,     /* bool: true when written; the only value is choices[0] */
-	KEY_UINT,     /* uint64_t */
-	KEY_SIZE,     /* uint64_t bytes, written "512MiB" */
-	KEY_TEXTS,    /* struct stack_texts */
-	KEY_PAIRS,    /* struct stack_pairs: a map of texts */
-	KEY_SECTION,  /* a map, its members within the struct at `offset` */
-	KEY_LIST,     /* list of sections: pointer at `offset`, count at `count_offset` */
-	KEY_MAP,      /* map of sections, the same; the key is stored at the section's name_offset */
+	KEY_TEXT,    /* const char * */
+	KEY_CHOICE,  /* const char *, one of `choices` */
+	KEY_ENUM,    /* an enum, `choices` in its order (a "" is never matched) */
+	KEY_FLAG,    /* bool: true when written; the only value is choices[0] */
+	KEY_UINT,    /* uint64_t */
+	KEY_SIZE,    /* uint64_t bytes, written "512MiB" */
+	KEY_TEXTS,   /* struct stack_texts */
+	KEY_PAIRS,   /* struct stack_pairs: a map of texts */
+	KEY_SECTION, /* a map, its members within the struct at `offset` */
+	KEY_LIST,    /* list of sections: pointer at `offset`, count at `count_offset` */
+	KEY_MAP,     /* map of sections, the same; the key is stored at the section's name_offset */
 	KEY_PACKAGES, /* map of lists of sections: struct stack_packages */
 };
 
@@ -35,17 +35,17 @@ struct stack_key {
 	const char *name;
 	enum stack_key_type type;
 	bool required;
-	bool distinct;  /* KEY_TEXTS: no text twice */
-	bool empty_ok;  /* the text (the texts, the values) may be "" */
+	bool distinct;   /* KEY_TEXTS: no text twice */
+	bool empty_ok;   /* the text (the texts, the values) may be "" */
 	uint32_t offset; /* within the section's struct; STACK_NO_OFFSET: checked, not stored */
-	uint32_t count_offset;             /* KEY_LIST, KEY_MAP, KEY_PACKAGES */
-	const char *const *choices;        /* NULL-terminated */
-	stack_check_fn *check;             /* of the text, or of each text or value */
-	stack_check_fn *check_key;         /* KEY_PAIRS, KEY_MAP: of each key */
+	uint32_t count_offset;      /* KEY_LIST, KEY_MAP, KEY_PACKAGES */
+	const char *const *choices; /* NULL-terminated */
+	stack_check_fn *check;      /* of the text, or of each text or value */
+	stack_check_fn *check_key;  /* KEY_PAIRS, KEY_MAP: of each key */
 	const struct stack_section *section;
-	uint64_t max;                      /* KEY_UINT, KEY_SIZE: 0 none */
-	const char *fallback;              /* what absence means, for readers; NULL: nothing */
-	const char *help;                  /* a sentence */
+	uint64_t max;         /* KEY_UINT, KEY_SIZE: 0 none */
+	const char *fallback; /* what absence means, for readers; NULL: nothing */
+	const char *help;     /* a sentence */
 };
 
 struct stack_section {
@@ -55,7 +55,8 @@ struct stack_section {
 	size_t size;           /* of its struct; KEY_LIST, KEY_MAP */
 	uint32_t place_offset; /* of its struct stack_place; STACK_NO_OFFSET: none */
 	uint32_t name_offset;  /* KEY_MAP: where the key goes */
-	uint32_t plain_offset; /* a text in place of the map goes here; STACK_NO_OFFSET: not allowed */
+	uint32_t plain_offset; /* a text in place of the map goes here; STACK_NO_OFFSET: not allowed
+				*/
 	const char *help;      /* a sentence or more */
 };
 

@@ -94,7 +94,7 @@ struct set {
 
 static struct node set_scalar(const struct set *set, const char *text)
 {
-	return (struct node) { .type = NODE_SCALAR, .text = text, .file = set->label };
+	return (struct node){ .type = NODE_SCALAR, .text = text, .file = set->label };
 }
 
 static struct node set_map(const struct set *set, const char *key, const struct node *value)
@@ -103,7 +103,7 @@ static struct node set_map(const struct set *set, const char *key, const struct 
 
 	pair->key = set_scalar(set, key);
 	pair->value = *value;
-	return (struct node) {
+	return (struct node){
 		.type = NODE_MAP, .text = "", .file = set->label, .pairs = pair, .count = 1
 	};
 }
@@ -120,7 +120,7 @@ static struct node set_list(const struct set *set)
 	n = 0;
 	while (*set->value && slice_cut(&rest, ',', &item))
 		items[n++] = set_scalar(set, arena_slice(set->arena, slice_trim(item)));
-	return (struct node) {
+	return (struct node){
 		.type = NODE_LIST, .text = "", .file = set->label, .items = items, .count = n
 	};
 }
@@ -247,8 +247,7 @@ static int bad(const struct loader *l, const struct node *at, const char *fmt, .
 	PRINTF_LIKE(3, 4);
 static int bad(const struct loader *l, const struct node *at, const char *fmt, ...)
 {
-	cleanup_free
-	char *what = NULL;
+	cleanup_free char *what = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -262,8 +261,7 @@ static int bad(const struct loader *l, const struct node *at, const char *fmt, .
 static const char *beside(const char *file, const char *name, struct arena *arena)
 {
 	const char *slash = *name == '/' ? NULL : strrchr(file, '/');
-	cleanup_free
-	char *joined =
+	cleanup_free char *joined =
 		slash ? xasprintf("%.*s%s", (int)(slash + 1 - file), file, name) : xstrdup(name);
 	struct slice rest = slice_str(joined), part;
 	cleanup_strbuf struct strbuf out = { 0 };

@@ -10,10 +10,10 @@ struct axis {
 	bool framework;   /* its place is stack.framework, not stack */
 };
 
-#define AXIS(name_, framework_)                                                                    \
-	{                                                                                          \
-		.name = #name_, .values = offsetof(struct stack_matrix, name_),                    \
-		.exclude = offsetof(struct stack_exclude, name_), .framework = framework_          \
+#define AXIS(name_, framework_)                                                           \
+	{                                                                                 \
+		.name = #name_, .values = offsetof(struct stack_matrix, name_),           \
+		.exclude = offsetof(struct stack_exclude, name_), .framework = framework_ \
 	}
 
 /* In the order in which they make a variant's name. */
@@ -135,7 +135,8 @@ static int check_excludes(const struct stack *head, size_t all, struct error *er
 					   "matrix.exclude[%zu]: names no values to leave out", i);
 		if (!met)
 			return stack_error(head, e->place, err,
-					   "matrix.exclude[%zu]: no combination has these values", i);
+					   "matrix.exclude[%zu]: no combination has these values",
+					   i);
 	}
 	return 0;
 }
@@ -174,9 +175,9 @@ int stack_matrix_expand(struct stack *head, struct stack_variants *out, struct e
 
 static struct stack_place place_of(const struct node *node)
 {
-	return (struct stack_place) { .file = node->file,
-				      .line = node->line,
-				      .column = node->column };
+	return (struct stack_place){ .file = node->file,
+				     .line = node->line,
+				     .column = node->column };
 }
 
 /* `text` with "{axis}" filled in. */
@@ -283,7 +284,7 @@ static int overlay(struct stack *head, const struct node *top, const struct stac
 		pair.value = map_of(&head->arena, framework, framework_count, matrix);
 		stack[stack_count++] = pair;
 	}
-	over[count] = (struct node_pair) { .key = stack[0].key };
+	over[count] = (struct node_pair){ .key = stack[0].key };
 	over[count].key.text = "stack";
 	over[count++].value = map_of(&head->arena, stack, stack_count, matrix);
 	for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
@@ -291,7 +292,7 @@ static int overlay(struct stack *head, const struct node *top, const struct stac
 
 		if (!text || text->type != NODE_SCALAR)
 			continue;
-		over[count] = (struct node_pair) { .key = *text, .value = *text };
+		over[count] = (struct node_pair){ .key = *text, .value = *text };
 		over[count].key.text = templates[i];
 		if (fill_in(head, text, templates[i], v, &over[count++].value.text, err) < 0)
 			return -1;

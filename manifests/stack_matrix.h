@@ -24,8 +24,7 @@ struct stack_variants {
  * The combinations of `head->matrix`, at least one, into the arena of `head`, which is also what
  * errors are about. ERROR_USAGE.
  */
-int stack_matrix_expand(struct stack *head, struct stack_variants *out,
-			struct error *err) MUST_USE;
+int stack_matrix_expand(struct stack *head, struct stack_variants *out, struct error *err) MUST_USE;
 /*
  * The tree `top` as one variant: values in their places in `stack`, name and tag filled in, no
  * `matrix`. ERROR_USAGE.

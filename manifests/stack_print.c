@@ -355,8 +355,7 @@ static void keys_of_items(struct prints *p, const struct stack_key *key, const u
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *item = items + i * key->section->size;
 		cleanup_strbuf struct strbuf text = { 0 };
-		cleanup_free
-		char *at = NULL;
+		cleanup_free char *at = NULL;
 
 		if (key->type == KEY_LIST) {
 			at = xasprintf("%s[%zu]", path, i);
@@ -380,8 +379,7 @@ static void keys_of_packages(struct prints *p, const struct stack_key *key, cons
 
 	for (size_t i = 0; i < count; i++) {
 		cleanup_strbuf struct strbuf text = { 0 };
-		cleanup_free
-		char *at = xasprintf("%s.%s", path, packages[i].source);
+		cleanup_free char *at = xasprintf("%s.%s", path, packages[i].source);
 
 		for (size_t k = 0; k < packages[i].count; k++)
 			print_item(key->section, (const uint8_t *)&packages[i].items[k], 0, &text);
@@ -394,8 +392,7 @@ static void keys_of_section(struct prints *p, const struct stack_section *sectio
 {
 	for (size_t i = 0; i < section->key_count; i++) {
 		const struct stack_key *key = &section->keys[i];
-		cleanup_free
-		char *at = xasprintf("%s%s%s", path, *path ? "." : "", key->name);
+		cleanup_free char *at = xasprintf("%s%s%s", path, *path ? "." : "", key->name);
 		cleanup_strbuf struct strbuf text = { 0 };
 
 		if (key->offset == STACK_NO_OFFSET || !is_there(key, base))
@@ -423,8 +420,7 @@ static void keys_of_files(struct prints *p, const struct stack_options *options)
 		for (size_t k = 0; k < stage->package_count; k++) {
 			for (size_t n = 0; n < stage->packages[k].count; n++) {
 				const char *name = stage->packages[k].items[n].requirements;
-				cleanup_free
-				char *path = NULL, *at = NULL;
+				cleanup_free char *path = NULL, *at = NULL;
 				cleanup_strbuf struct strbuf text = { 0 };
 				struct error ignored = { 0 };
 
@@ -435,7 +431,7 @@ static void keys_of_files(struct prints *p, const struct stack_options *options)
 				if (options->load(options->load_user, path, &text, &ignored) < 0) {
 					found(p, at, &text);
 					p->found.items[p->found.len - 1].digest =
-						(struct digest) { 0 };
+						(struct digest){ 0 };
 				} else {
 					found(p, at, &text);
 				}

@@ -41,8 +41,7 @@ static int unknown_variant(const struct stack *head, const struct stack_variants
 			   const char *name, struct error *err)
 {
 	cleanup_strbuf struct strbuf known = { 0 };
-	cleanup_free
-	const char **names = xcalloc(all->count + 1, sizeof(*names));
+	cleanup_free const char **names = xcalloc(all->count + 1, sizeof(*names));
 	const char *near;
 
 	for (size_t i = 0; i < all->count; i++) {
@@ -128,7 +127,7 @@ static int parse_variants(const struct node *top, const struct stack_options *op
 	for (size_t i = 0; i < out->count; i++) {
 		struct stack stack = out->items[i];
 
-		out->items[i] = (struct stack) { 0 };
+		out->items[i] = (struct stack){ 0 };
 		if (is_wanted(options, stack.variant))
 			out->items[kept++] = stack;
 		else
@@ -150,7 +149,7 @@ static int parse_all(struct slice text, const struct stack_options *options, str
 	if (node_get(&top, "matrix"))
 		return parse_variants(&top, options, head, out, err);
 	if (options->variant_count)
-		return unknown_variant(head, &(struct stack_variants) { 0 }, options->variants[0],
+		return unknown_variant(head, &(struct stack_variants){ 0 }, options->variants[0],
 				       err);
 	out->items = arena_array(&out->arena, 1, sizeof(*out->items));
 	out->count = 1;
@@ -189,7 +188,7 @@ static int load_file(void *user, const char *path, struct strbuf *out, struct er
 int stacks_read(const char *file, const struct stack_options *options, struct stacks *out,
 		struct error *err)
 {
-	struct stack_options with = options ? *options : (struct stack_options) { 0 };
+	struct stack_options with = options ? *options : (struct stack_options){ 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
 
 	with.load = load_file;
@@ -205,7 +204,7 @@ void stacks_release(struct stacks *stacks)
 	for (size_t i = 0; i < stacks->count; i++)
 		stack_release(&stacks->items[i]);
 	arena_release(&stacks->arena);
-	*stacks = (struct stacks) { 0 };
+	*stacks = (struct stacks){ 0 };
 }
 
 /* The one image of a manifest, which takes over what was shared. */

@@ -170,8 +170,7 @@ static char *definition_of(const struct stack_section *section)
 
 static json_t *section_ref(const struct stack_section *section)
 {
-	cleanup_free
-	char *name = definition_of(section), *ref = xasprintf("#/$defs/%s", name);
+	cleanup_free char *name = definition_of(section), *ref = xasprintf("#/$defs/%s", name);
 	json_t *schema = json_object();
 
 	json_put(schema, "$ref", json_text(ref));
@@ -239,8 +238,7 @@ static json_t *a_value(const struct stack_key *key)
 
 static void put_text(json_t *schema, const char *name, const char *text)
 {
-	cleanup_free
-	char *line = xstrdup(text);
+	cleanup_free char *line = xstrdup(text);
 
 	for (char *c = line; *c; c++) {
 		if (*c == '\n')
@@ -253,8 +251,7 @@ static void put_text(json_t *schema, const char *name, const char *text)
 static void put_default(json_t *schema, const struct stack_key *key)
 {
 	size_t len = key->fallback ? strlen(key->fallback) : 0;
-	cleanup_free
-	char *value = NULL;
+	cleanup_free char *value = NULL;
 
 	if (len < 3 || key->fallback[0] != '`' || key->fallback[len - 1] != '`' ||
 	    key->type == KEY_TEXTS || strchr(key->fallback + 1, '`') != key->fallback + len - 1)
@@ -307,8 +304,7 @@ static void put_definitions(json_t *definitions, const struct stack_section *sec
 {
 	for (size_t i = 0; i < section->key_count; i++) {
 		const struct stack_key *key = &section->keys[i];
-		cleanup_free
-		char *name = NULL;
+		cleanup_free char *name = NULL;
 		json_t *schema;
 
 		if (!key->section)

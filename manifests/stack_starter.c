@@ -70,14 +70,15 @@ static bool has_framework(const struct stack_starter *s)
 
 static void write_head(const struct stack_starter *s, struct strbuf *out)
 {
-	strbuf_adds(out,
-		    "# The stack manifest: what the image runs on, what is in it, how it starts.\n"
-		    "#\n"
-		    "#   gpuimg resolve stack.yaml    which versions fit, and why\n"
-		    "#   gpuimg lock stack.yaml       fix every input to a digest: stack.lock.json\n"
-		    "#   gpuimg build stack.yaml      assemble the image, and lint it first\n"
-		    "#\n"
-		    "# Lines that begin with \"# \" and a key are ready for use without it.\n");
+	strbuf_adds(
+		out,
+		"# The stack manifest: what the image runs on, what is in it, how it starts.\n"
+		"#\n"
+		"#   gpuimg resolve stack.yaml    which versions fit, and why\n"
+		"#   gpuimg lock stack.yaml       fix every input to a digest: stack.lock.json\n"
+		"#   gpuimg build stack.yaml      assemble the image, and lint it first\n"
+		"#\n"
+		"# Lines that begin with \"# \" and a key are ready for use without it.\n");
 	if (s->from) {
 		strbuf_adds(out, "#\n# The stack is that of the image ");
 		strbuf_add_quoted(out, slice_str(s->from), SHOWN_MAX);
@@ -161,10 +162,11 @@ static void write_framework(const struct stack_starter *s, struct strbuf *out)
 	     s->hashed ? "out: the requirements pin it, and pip wants a hash for each" : comment);
 	for (size_t i = 0; i < c->build_count && !s->hashed; i++) {
 		if (!c->builds[i]->is_default)
-			strbuf_addf(out,
-				    "  # Ask the source of wheels for the %s build of %s: an index may "
-				    "give another\n  # by default.\n",
-				    c->builds[i]->flavour, c->builds[i]->framework);
+			strbuf_addf(
+				out,
+				"  # Ask the source of wheels for the %s build of %s: an index may "
+				"give another\n  # by default.\n",
+				c->builds[i]->flavour, c->builds[i]->framework);
 	}
 }
 
@@ -266,15 +268,17 @@ static void write_image(const struct stack_starter *s, bool python, struct strbu
 	line(out, "  user: { name: app, uid: 1000 }", "not root");
 	if (!s->cmd.count)
 		line(out, python ? "  cmd: [python3]" : "  cmd: [/bin/bash]", "what it runs");
-	write_own("entrypoint", &s->entrypoint,
-		  "that image's: bring its files into this one first", out);
+	write_own("entrypoint", &s->entrypoint, "that image's: bring its files into this one first",
+		  out);
 	write_own("cmd", &s->cmd, "that image's: bring its files into this one first", out);
-	line(out, "  # env: { OMP_NUM_THREADS: \"8\" }", "variables; those for the GPU are set anyway");
+	line(out, "  # env: { OMP_NUM_THREADS: \"8\" }",
+	     "variables; those for the GPU are set anyway");
 	line(out, "  # workdir: /home/app", "where it starts");
 	strbuf_addc(out, '\n');
 	line(out, "# lint: { fail-on: warning }", "refuse an image with less than an error, too");
 	line(out, "# test: { require: load }", "what gpuimg test must reach");
-	line(out, "# publish: [\"registry.example.org/{name}:{tag}\"]", "where gpuimg push takes it");
+	line(out, "# publish: [\"registry.example.org/{name}:{tag}\"]",
+	     "where gpuimg push takes it");
 }
 
 void stack_starter_write(const struct stack_starter *s, struct strbuf *out)

@@ -20,9 +20,9 @@ struct toolkit {
 	const char *minor;   /* "12.6" */
 	const char *label, *status;
 	unsigned major;
-	unsigned branch;        /* the driver branch it was released with; 0: not established */
-	const char *min_driver; /* by the release notes; NULL: not given */
-	const char *own_driver; /* min_driver, else the branch alone: serves it by itself */
+	unsigned branch;           /* the driver branch it was released with; 0: not established */
+	const char *min_driver;    /* by the release notes; NULL: not given */
+	const char *own_driver;    /* min_driver, else the branch alone: serves it by itself */
 	const char *redist_sha256; /* of redistrib_VERSION.json, hexadecimal; NULL: not known */
 	struct table_origin origin;
 };

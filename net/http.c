@@ -110,10 +110,8 @@ static char *url_origin(const char *url)
 
 bool http_same_origin(const char *a, const char *b)
 {
-	cleanup_free
-	char *x = url_origin(a);
-	cleanup_free
-	char *y = url_origin(b);
+	cleanup_free char *x = url_origin(a);
+	cleanup_free char *y = url_origin(b);
 
 	return x && y && str_equal(x, y);
 }
@@ -157,13 +155,10 @@ static char *resolve_relative(const char *base, const char *location)
 
 char *http_resolve(const char *base, const char *location)
 {
-	cleanup_free
-	char *clean = location_clean(location);
+	cleanup_free char *clean = location_clean(location);
 	const char *host = strstr(base, "://");
-	cleanup_free
-	char *out = NULL;
-	cleanup_free
-	char *origin = NULL;
+	cleanup_free char *out = NULL;
+	cleanup_free char *origin = NULL;
 
 	if (!host || !*clean)
 		return NULL;
@@ -205,7 +200,7 @@ struct slice http_header_nth(const struct http_response *r, const char *name, si
 		if (n-- == 0)
 			return slice_trim(slice_of(line.data + len + 1, line.len - len - 1));
 	}
-	return (struct slice) { 0 };
+	return (struct slice){ 0 };
 }
 
 struct slice http_header(const struct http_response *r, const char *name)
@@ -423,8 +418,7 @@ static struct curl_slist *make_headers(const struct http_request *r, bool home, 
 		if (home || !is_credential(r->headers[i]))
 			slist_add(&list, r->headers[i]);
 	if (home && r->authorization) {
-		cleanup_free
-		char *line = xasprintf("Authorization: %s", r->authorization);
+		cleanup_free char *line = xasprintf("Authorization: %s", r->authorization);
 
 		slist_add(&list, line);
 		explicit_bzero(line, strlen(line));
@@ -522,8 +516,7 @@ static enum http_failure classify(CURLcode rc)
 static int report_failure(struct exchange *x, const char *url, const char *method, CURLcode rc,
 			  const char *detail)
 {
-	cleanup_free
-	char *shown = http_url_display(url);
+	cleanup_free char *shown = http_url_display(url);
 	double connected = 0;
 
 	if (x->local_failure) {
@@ -589,8 +582,7 @@ static bool is_redirect(int status)
 
 static int refuse_redirect(struct exchange *x, const char *url, const char *why)
 {
-	cleanup_free
-	char *shown = http_url_display(url);
+	cleanup_free char *shown = http_url_display(url);
 
 	x->out->failure = HTTP_FAILURE_REDIRECT;
 	return error_set(x->err, ERROR_NETWORK, "%s %s: %s", x->request->method, shown, why);
@@ -600,10 +592,8 @@ static int refuse_redirect(struct exchange *x, const char *url, const char *why)
 static int follow(struct exchange *x, char **url)
 {
 	struct slice location = http_header(x->out, "location");
-	cleanup_free
-	char *text = xstrndup((const char *)location.data, location.len);
-	cleanup_free
-	char *next = http_resolve(*url, text);
+	cleanup_free char *text = xstrndup((const char *)location.data, location.len);
+	cleanup_free char *next = http_resolve(*url, text);
 
 	if (!next)
 		return refuse_redirect(x, *url, "redirected to something that is no http address");
@@ -628,8 +618,7 @@ int http_perform(struct http_client *c, const struct http_request *request,
 		 struct http_response *out, struct error *err)
 {
 	struct exchange x = { .request = request, .out = out, .err = err };
-	cleanup_free
-	char *url = xstrdup(request->url);
+	cleanup_free char *url = xstrdup(request->url);
 	const char *method = request->method;
 	bool expect = request->expect_continue && request->body;
 
@@ -689,8 +678,7 @@ static int download_file(const char *url, struct sink *out, struct error *err)
 uint64_t http_retry_after_ms(const struct http_response *r)
 {
 	struct slice value = http_header(r, "retry-after");
-	cleanup_free
-	char *text = NULL;
+	cleanup_free char *text = NULL;
 	uint64_t seconds;
 	time_t when;
 
@@ -732,8 +720,7 @@ void http_sleep_ms(uint64_t ms)
 
 static int download_status(const char *url, const struct http_response *r, struct error *err)
 {
-	cleanup_free
-	char *shown = http_url_display(url);
+	cleanup_free char *shown = http_url_display(url);
 	bool missing = r->status == 404 || r->status == 410;
 
 	return error_set(err, missing ? ERROR_NOT_FOUND : ERROR_NETWORK,

@@ -16,8 +16,7 @@ struct archive_source {
 static int temporary_file(struct error *err)
 {
 	const char *dir = getenv("TMPDIR");
-	cleanup_free
-	char *path = xasprintf("%s/gpuimg-XXXXXX", dir && *dir ? dir : "/var/tmp");
+	cleanup_free char *path = xasprintf("%s/gpuimg-XXXXXX", dir && *dir ? dir : "/var/tmp");
 	int fd = mkostemp(path, O_CLOEXEC);
 
 	if (fd < 0)
@@ -31,8 +30,7 @@ static int spool(int fd, const char *name, struct error *err)
 {
 	cleanup_stream struct stream *in = stream_fd(fd, name), *plain = NULL;
 	cleanup_sink struct sink *file = NULL;
-	cleanup_fd
-	int out = temporary_file(err);
+	cleanup_fd int out = temporary_file(err);
 
 	if (out < 0)
 		return -1;
@@ -111,8 +109,7 @@ static struct stream *archive_blob(struct image_source *base, const struct descr
 	struct archive_source *s = (struct archive_source *)base;
 	const struct tar_member *member;
 	char hex[DIGEST_HEX_MAX], text[DIGEST_TEXT_MAX];
-	cleanup_free
-	char *path = NULL;
+	cleanup_free char *path = NULL;
 
 	if (s->docker) {
 		member = docker_archive_blob(&s->image, &desc->digest);

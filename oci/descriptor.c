@@ -18,8 +18,7 @@ static bool variant_is_default(const char *architecture, const char *variant)
 static int parse_platform(const json_t *object, const char *where, struct arena *arena,
 			  struct platform *out, struct error *err)
 {
-	cleanup_free
-	char *path = xasprintf("%s%splatform", where, *where ? "." : "");
+	cleanup_free char *path = xasprintf("%s%splatform", where, *where ? "." : "");
 	const char *os, *architecture, *variant;
 
 	if (json_get_str_opt(object, path, "os", &os, err) < 0 ||

@@ -23,8 +23,7 @@ static bool same_reference(const char *a, const char *b)
 static int match(const json_t *entry, const char *tag)
 {
 	const json_t *tags = json_object_get(entry, "RepoTags");
-	cleanup_free
-	char *suffix = xasprintf(":%s", tag);
+	cleanup_free char *suffix = xasprintf(":%s", tag);
 	int best = 0;
 
 	for (size_t i = 0; i < json_array_size(tags); i++) {
@@ -258,7 +257,7 @@ void docker_archive_release(struct docker_archive *a)
 	map_release(&a->blobs);
 	map_release(&a->hashed);
 	arena_release(&a->arena);
-	*a = (struct docker_archive) { 0 };
+	*a = (struct docker_archive){ 0 };
 }
 
 const struct tar_member *docker_archive_blob(const struct docker_archive *a,

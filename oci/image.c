@@ -144,7 +144,7 @@ static int choose(struct image *image, const struct platform *wanted, struct str
 	image->descriptor = found;
 	strbuf_release(text);
 	*text = chosen;
-	chosen = (struct strbuf) { 0 };
+	chosen = (struct strbuf){ 0 };
 	return 0;
 }
 
@@ -220,7 +220,7 @@ static int load(struct image *image, const struct platform *wanted, struct error
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out, struct error *err)
 {
-	*out = (struct image) { .source = source };
+	*out = (struct image){ .source = source };
 	out->name = arena_strdup(&out->arena, name);
 	if (source->rootfs) {
 		out->rootfs = arena_strdup(&out->arena, source->rootfs);
@@ -285,7 +285,7 @@ void image_release(struct image *image)
 	strbuf_release(&image->config_text);
 	image_source_close(image->source);
 	arena_release(&image->arena);
-	*image = (struct image) { 0 };
+	*image = (struct image){ 0 };
 }
 
 /* A chain of streams that ends where all digests were checked. */

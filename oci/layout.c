@@ -13,7 +13,7 @@
 struct layout {
 	char *dir;
 	int fd;
-	int blobs[2]; /* blobs/sha256, blobs/sha512; -1: not there (yet) */
+	int blobs[2];      /* blobs/sha256, blobs/sha512; -1: not there (yet) */
 	struct stat index; /* index.json as layout_create found it */
 };
 
@@ -324,8 +324,7 @@ static int copy_blob(struct layout *l, int src, const char *name, const struct d
 int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,
 		uint64_t size, struct error *err)
 {
-	cleanup_fd
-	int fd = -1;
+	cleanup_fd int fd = -1;
 	struct stat st;
 	int rc;
 
@@ -352,10 +351,8 @@ struct stream *layout_blob(struct layout *l, const struct digest *digest, struct
 {
 	char hex[DIGEST_HEX_MAX], text[DIGEST_TEXT_MAX];
 	int dir = l->blobs[digest->algorithm];
-	cleanup_free
-	char *path = NULL;
-	cleanup_fd
-	int fd = -1;
+	cleanup_free char *path = NULL;
+	cleanup_fd int fd = -1;
 	struct stat st;
 
 	digest_hex(digest, hex);
@@ -494,8 +491,7 @@ static const char *annotation(const struct descriptor *d, const char *key)
 static int match(const struct descriptor *d, const char *tag)
 {
 	const char *names[] = { annotation(d, REF_NAME), annotation(d, CONTAINERD_NAME) };
-	cleanup_free
-	char *suffix = xasprintf(":%s", tag);
+	cleanup_free char *suffix = xasprintf(":%s", tag);
 	char digest[DIGEST_TEXT_MAX];
 
 	if (str_equal(digest_text(&d->digest, digest), tag))

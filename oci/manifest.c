@@ -99,7 +99,7 @@ void manifest_release(struct manifest *m)
 	if (!m)
 		return;
 	json_decref(m->json);
-	*m = (struct manifest) { 0 };
+	*m = (struct manifest){ 0 };
 }
 
 int index_parse(struct slice text, struct arena *arena, struct index *out, struct error *err)
@@ -125,7 +125,7 @@ void index_release(struct index *i)
 	if (!i)
 		return;
 	json_decref(i->json);
-	*i = (struct index) { 0 };
+	*i = (struct index){ 0 };
 }
 
 static json_t *list_json(const struct descriptor *items, size_t count)

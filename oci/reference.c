@@ -165,7 +165,7 @@ static int parse_name(const char *text, struct slice name, struct arena *arena,
 		if (looks_like_registry(host))
 			path = slice_of(slash + 1, name.len - host.len - 1);
 		else
-			host = (struct slice) { 0 };
+			host = (struct slice){ 0 };
 	}
 	if (host.len && !registry_valid(host))
 		return refuse(text, err, "the registry", host);
@@ -241,8 +241,7 @@ enum kind { KIND_NOTHING, KIND_FILE, KIND_DIR, KIND_LAYOUT };
 
 static enum kind kind_of(const char *path)
 {
-	cleanup_free
-	char *mark = NULL;
+	cleanup_free char *mark = NULL;
 	struct stat st;
 
 	if (stat(path, &st) < 0)

@@ -29,7 +29,7 @@ static void pending_release(struct pending *p)
 {
 	free(p->path);
 	free(p->link);
-	*p = (struct pending) { 0 };
+	*p = (struct pending){ 0 };
 }
 
 static int read_at(struct scan *s, uint64_t at, void *buf, size_t len, struct error *err)
@@ -147,8 +147,7 @@ static int parse_pax(struct scan *s, struct slice text, struct error *err)
 /* The content of a header that only speaks of the next one. */
 static int read_extension(struct scan *s, char type, uint64_t size, struct error *err)
 {
-	cleanup_free
-	char *text = NULL;
+	cleanup_free char *text = NULL;
 
 	if (size > EXTENSION_MAX)
 		return bad(s, err, "an extended header of more than 1 MiB");
@@ -174,8 +173,8 @@ static int read_extension(struct scan *s, char type, uint64_t size, struct error
 static const char *link_target(struct arena *arena, const char *name, const char *link)
 {
 	const char *slash = strrchr(name, '/');
-	cleanup_free
-	char *joined = xasprintf("%.*s/%s", slash ? (int)(slash - name) : 0, name, link);
+	cleanup_free char *joined =
+		xasprintf("%.*s/%s", slash ? (int)(slash - name) : 0, name, link);
 	struct slice rest = slice_str(joined), part;
 	cleanup_strbuf struct strbuf out = { 0 };
 
@@ -204,7 +203,7 @@ static int add_member(struct scan *s, const uint8_t *block, char type, uint64_t 
 {
 	struct arena *arena = &s->index->arena;
 	struct slice prefix = memcmp(block + 257, "ustar\0", 6) == 0 ? field(block, 345, 155)
-								     : (struct slice) { 0 };
+								     : (struct slice){ 0 };
 	struct slice base = field(block, 0, 100), link = field(block, 157, 100);
 	struct tar_member *m = arena_alloc(arena, sizeof(*m)), *earlier;
 	char *name;
@@ -314,7 +313,7 @@ void tar_index_release(struct tar_index *index)
 		return;
 	map_release(&index->members);
 	arena_release(&index->arena);
-	*index = (struct tar_index) { 0 };
+	*index = (struct tar_index){ 0 };
 }
 
 bool tar_index_has(const struct tar_index *index, const char *name)
@@ -352,8 +351,7 @@ const struct tar_member *tar_index_find(const struct tar_index *index, const cha
 
 struct stream *tar_index_open(const struct tar_index *index, const struct tar_member *member)
 {
-	cleanup_free
-	char *name = xasprintf("%s: member '%s'", index->archive, member->name);
+	cleanup_free char *name = xasprintf("%s: member '%s'", index->archive, member->name);
 
 	return stream_fd_range(index->fd, member->offset, member->size, name);
 }

@@ -12,7 +12,7 @@ enum { LINKS_MAX = 40 };
  */
 struct tree_dentry {
 	struct tree_dentry *parent, *children, *next, *prev;
-	const char *name; /* not terminated: often the end of a node's path */
+	const char *name;       /* not terminated: often the end of a node's path */
 	struct tree_node *node; /* effective; NULL: an implied directory, or nothing */
 	uint32_t name_len;
 	bool linked;
@@ -106,7 +106,7 @@ void tree_release(struct tree *t)
 	free(t->sorted);
 	vec_release(&t->all);
 	arena_release(&t->arena);
-	*t = (struct tree) { 0 };
+	*t = (struct tree){ 0 };
 }
 
 static void link_up(struct tree_dentry *d)
@@ -408,8 +408,7 @@ static struct tree_node *hard_link_target(const struct tree *t, const char *link
 
 static void apply_whiteout(struct tree *t, size_t layer, struct slice parent, const char *name)
 {
-	cleanup_free
-	char *path = NULL;
+	cleanup_free char *path = NULL;
 	struct tree_dentry *d;
 	bool opaque = str_equal(name, ".wh..wh..opq");
 

@@ -23,8 +23,7 @@ static void problem(struct check *c, enum validate_kind kind, const char *path, 
 {
 	struct arena *arena = &c->out->arena;
 	struct validate_problem p = { .kind = kind, .layer = c->layer };
-	cleanup_free
-	char *text = NULL;
+	cleanup_free char *text = NULL;
 	va_list ap;
 
 	if (kind == VALIDATE_ENTRY_ODD && c->entry_problems++ >= ENTRY_PROBLEMS_MAX)
@@ -166,7 +165,7 @@ static int check_entries(struct check *c, struct stream *plain, struct error *er
 		check_entry(c, &e);
 	if (rc < 0 && !is_our_trouble(err)) {
 		problem(c, VALIDATE_ENTRY, "", "the archive cannot be unpacked: %s", err->text);
-		*err = (struct error) { 0 };
+		*err = (struct error){ 0 };
 		rc = 0;
 	}
 	return rc;
@@ -178,7 +177,7 @@ static int judge(struct check *c, enum validate_kind kind, const char *what, str
 	if (is_our_trouble(err))
 		return -1;
 	problem(c, kind, "", "%s: %s", what, err->text);
-	*err = (struct error) { 0 };
+	*err = (struct error){ 0 };
 	return 0;
 }
 

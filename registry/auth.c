@@ -67,7 +67,7 @@ struct auth *auth_new(const char *registry, const char *url, struct credential *
 	a->url = xstrdup(url);
 	a->credential = *credential;
 	a->allow_realms = allow_realms;
-	*credential = (struct credential) { 0 };
+	*credential = (struct credential){ 0 };
 	return a;
 }
 
@@ -128,8 +128,7 @@ static char *host_of(const char *text)
 
 bool auth_host_is_loopback(const char *text)
 {
-	cleanup_free
-	char *host = host_of(text);
+	cleanup_free char *host = host_of(text);
 	struct in_addr v4;
 	struct in6_addr v6;
 
@@ -194,10 +193,8 @@ static bool realm_readable(const char *url, const char *realm)
 bool realm_trusted(const char *registry, const char *url, const char *realm,
 		   const char *const *allow_realms)
 {
-	cleanup_free
-	char *home = host_of(url);
-	cleanup_free
-	char *host = NULL;
+	cleanup_free char *home = host_of(url);
+	cleanup_free char *host = NULL;
 
 	if (strncasecmp(realm, "https://", 8) && strncasecmp(realm, "http://", 7))
 		return false;
@@ -217,8 +214,7 @@ bool realm_trusted(const char *registry, const char *url, const char *realm,
 /* Without credentials any public name will do: nothing secret is sent. */
 static bool realm_acceptable(const struct auth *a, const char *realm)
 {
-	cleanup_free
-	char *host = NULL;
+	cleanup_free char *host = NULL;
 
 	if (realm_trusted(a->registry, a->url, realm, a->allow_realms))
 		return true;
@@ -253,8 +249,7 @@ static int take_bearer(struct auth *a, const struct challenge *c, struct error *
 {
 	const char *realm = challenge_param(c, "realm");
 	const char *wrong = challenge_param(c, "error");
-	cleanup_free
-	char *shown = http_url_display(realm ? realm : "");
+	cleanup_free char *shown = http_url_display(realm ? realm : "");
 
 	if (!realm)
 		return error_set(err, ERROR_NETWORK,
@@ -442,8 +437,7 @@ static const char *token_advice(const struct auth *a, int status)
 static int token_refused(const struct auth *a, const char *url, const struct http_response *r,
 			 struct error *err)
 {
-	cleanup_free
-	char *shown = http_url_display(url);
+	cleanup_free char *shown = http_url_display(url);
 	cleanup_strbuf struct strbuf detail = { 0 };
 
 	explain(r, &detail);
@@ -513,8 +507,7 @@ static int fetch_token(struct auth *a, struct http_client *http, const char *con
 		"Content-Type: application/x-www-form-urlencoded", NULL
 	};
 	bool refresh = a->credential.kind == CREDENTIAL_IDENTITY_TOKEN;
-	cleanup_free
-	char *get_url = token_url(a->realm, a->service, scopes);
+	cleanup_free char *get_url = token_url(a->realm, a->service, scopes);
 	cleanup_auth_header char *basic = NULL;
 	cleanup(strbuf_wipe) struct strbuf form = { 0 };
 	cleanup_response struct http_response r = { 0 };

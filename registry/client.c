@@ -65,8 +65,7 @@ static bool same_authority(const char *a, const char *b)
 
 char *client_location(const char *registry_url, const char *request_url, const char *location)
 {
-	cleanup_free
-	char *url = http_resolve(request_url, location);
+	cleanup_free char *url = http_resolve(request_url, location);
 
 	if (!url)
 		return NULL;
@@ -148,7 +147,7 @@ static struct slice warning_text(struct slice header)
 
 	if (!slice_starts(header, "299 ") || !slice_cut(&rest, '"', &before) ||
 	    !slice_cut(&rest, '"', &text))
-		return (struct slice) { 0 };
+		return (struct slice){ 0 };
 	return text;
 }
 
@@ -173,8 +172,7 @@ static void tell_warning(struct client_repository *r, const struct http_response
 
 static void tell_origin(struct client_repository *r)
 {
-	cleanup_free
-	char *note = NULL;
+	cleanup_free char *note = NULL;
 
 	if (!r->options->note)
 		return;
@@ -188,7 +186,7 @@ static void tell_origin(struct client_repository *r)
 
 static void note_answer(struct client *c, const struct http_response *r, int rc)
 {
-	c->last = (struct client_answer) { .body_sent = r->body_sent };
+	c->last = (struct client_answer){ .body_sent = r->body_sent };
 	if (rc < 0) {
 		c->last.failure = r->failure;
 		return;
@@ -227,7 +225,7 @@ static int request_once(struct client *c, const char *what, struct http_request 
 		cleanup_auth_header char *header = NULL;
 		int again;
 
-		c->last = (struct client_answer) { 0 };
+		c->last = (struct client_answer){ 0 };
 		wait_until_welcome(repo);
 		if (home && auth_header(repo->auth, c->http, scopes, &header, err) < 0)
 			return error_wrap(err, "%s/%s: %s", repo->registry, repo->name, what);
@@ -281,8 +279,7 @@ static struct http_client *connect_http(const struct client_options *o)
 static int ping(struct client_repository *r, struct client *c, struct http_response *answer,
 		struct error *err)
 {
-	cleanup_free
-	char *url = xasprintf("%s/v2/", r->url);
+	cleanup_free char *url = xasprintf("%s/v2/", r->url);
 	struct http_request request = { .method = "GET", .url = url };
 
 	for (unsigned try = 1;; try++) {
@@ -423,10 +420,8 @@ static int head_blob(struct client *c, const struct digest *digest, bool patient
 		     struct http_response *r, struct error *err)
 {
 	char text[DIGEST_TEXT_MAX];
-	cleanup_free
-	char *what = say_blob("HEAD blob", digest);
-	cleanup_free
-	char *url = repository_url(c->repository, "blobs", digest_text(digest, text));
+	cleanup_free char *what = say_blob("HEAD blob", digest);
+	cleanup_free char *url = repository_url(c->repository, "blobs", digest_text(digest, text));
 	struct http_request request = { .method = "HEAD", .url = url };
 	int rc = patiently ? request_patiently(c, what, &request, r, err)
 			   : request_once(c, what, &request, r, err);
@@ -491,10 +486,9 @@ int client_blob_get(struct client *c, const struct descriptor *desc, struct sink
 		    struct error *err)
 {
 	char text[DIGEST_TEXT_MAX];
-	cleanup_free
-	char *what = say_blob("GET blob", &desc->digest);
-	cleanup_free
-	char *url = repository_url(c->repository, "blobs", digest_text(&desc->digest, text));
+	cleanup_free char *what = say_blob("GET blob", &desc->digest);
+	cleanup_free char *url =
+		repository_url(c->repository, "blobs", digest_text(&desc->digest, text));
 	struct checked_sink sink = { .base = { &checked_ops }, .inner = out, .limit = desc->size };
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = { .method = "GET", .url = url, .out_body = &sink.base };
@@ -525,10 +519,8 @@ static int take_location(struct client *c, const char *what, const struct http_r
 			 struct client_upload *u, struct error *err)
 {
 	struct slice header = http_header(r, "location");
-	cleanup_free
-	char *text = xstrndup((const char *)header.data, header.len);
-	cleanup_free
-	char *shown = http_url_display(text);
+	cleanup_free char *text = xstrndup((const char *)header.data, header.len);
+	cleanup_free char *shown = http_url_display(text);
 	char *next = client_location(c->repository->url, r->url, text);
 
 	if (!next)
@@ -543,8 +535,7 @@ static int take_location(struct client *c, const char *what, const struct http_r
 
 int client_upload_open(struct client *c, struct client_upload *out, struct error *err)
 {
-	cleanup_free
-	char *url = repository_url(c->repository, "blobs/uploads", "");
+	cleanup_free char *url = repository_url(c->repository, "blobs/uploads", "");
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = { .method = "POST", .url = url };
 
@@ -630,10 +621,8 @@ static bool worth_a_look(const struct client_answer *a)
 int client_upload_commit(struct client *c, struct client_upload *u, const struct digest *digest,
 			 struct error *err)
 {
-	cleanup_free
-	char *url = client_location_digest(u->location, digest);
-	cleanup_free
-	char *what = say_blob("PUT upload of", digest);
+	cleanup_free char *url = client_location_digest(u->location, digest);
+	cleanup_free char *what = say_blob("PUT upload of", digest);
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = { .method = "PUT",
 					.url = url,
@@ -704,12 +693,9 @@ static struct digest expected_digest(const char *name, struct slice text)
 int client_manifest_put(struct client *c, const char *name, const char *media_type,
 			struct slice text, struct error *err)
 {
-	cleanup_free
-	char *what = xasprintf("PUT manifest %.40s", name);
-	cleanup_free
-	char *url = repository_url(c->repository, "manifests", name);
-	cleanup_free
-	char *type = xasprintf("Content-Type: %s", media_type);
+	cleanup_free char *what = xasprintf("PUT manifest %.40s", name);
+	cleanup_free char *url = repository_url(c->repository, "manifests", name);
+	cleanup_free char *type = xasprintf("Content-Type: %s", media_type);
 	const char *const headers[] = { type, NULL };
 	struct digest want = expected_digest(name, text);
 	unsigned tries = c->repository->options->tries;
@@ -748,7 +734,7 @@ static int describe(struct client *c, const char *what, const char *name,
 	struct error ignored = { 0 };
 	struct digest want;
 
-	*desc = (struct descriptor) { .digest = got, .size = r->body.len };
+	*desc = (struct descriptor){ .digest = got, .size = r->body.len };
 	if (digest_parse(slice_str(name), &want, &ignored) == 0) {
 		struct digest_state state;
 
@@ -776,10 +762,8 @@ int client_manifest_get(struct client *c, const char *name, struct arena *arena,
 		", application/vnd.oci.artifact.manifest.v1+json, */*;q=0.1",
 		NULL
 	};
-	cleanup_free
-	char *what = xasprintf("GET manifest %.40s", name);
-	cleanup_free
-	char *url = repository_url(c->repository, "manifests", name);
+	cleanup_free char *what = xasprintf("GET manifest %.40s", name);
+	cleanup_free char *url = repository_url(c->repository, "manifests", name);
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = {
 		.method = "GET", .url = url, .headers = headers, .body_limit = MANIFEST_READ_MAX

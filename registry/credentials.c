@@ -30,7 +30,7 @@ void credential_release(struct credential *c)
 	wipe_free(&c->username);
 	wipe_free(&c->secret);
 	free(c->origin);
-	*c = (struct credential) { 0 };
+	*c = (struct credential){ 0 };
 }
 
 void credential_entry_release(struct credential_entry *e)
@@ -94,8 +94,7 @@ static char *normalise(const char *key)
 /* How much of "host/repository" the key covers; 0: another place. */
 static size_t coverage(const char *key, const char *target)
 {
-	cleanup_free
-	char *k = normalise(key);
+	cleanup_free char *k = normalise(key);
 	size_t len = strlen(k);
 
 	if (!len || strncmp(target, k, len) || (target[len] != 0 && target[len] != '/'))
@@ -176,8 +175,7 @@ static int parse_auth(const json_t *entry, struct credential *out, struct error 
 
 static char *target_of(const char *registry, const char *repository)
 {
-	cleanup_free
-	char *host = normalise(registry);
+	cleanup_free char *host = normalise(registry);
 
 	return xasprintf("%s/%s", host, repository ? repository : "");
 }
@@ -211,8 +209,7 @@ static bool is_old_form(const json_t *root)
 int credential_parse_config(struct slice text, const char *registry, const char *repository,
 			    struct credential_entry *out, struct error *err)
 {
-	cleanup_free
-	char *target = target_of(registry, repository);
+	cleanup_free char *target = target_of(registry, repository);
 	cleanup_json json_t *root = NULL;
 	struct error quoting = { 0 }; /* its text may quote a secret */
 	json_t *auths, *entry;
@@ -259,8 +256,7 @@ static const char *helper_key(const char *registry)
 static int ask_helper(const char *helper, const char *registry, struct credential *out,
 		      struct error *err)
 {
-	cleanup_free
-	char *program = xasprintf("docker-credential-%s", helper);
+	cleanup_free char *program = xasprintf("docker-credential-%s", helper);
 	const char *const argv[] = { program, "get", NULL };
 	struct process p = { .argv = argv,
 			     .stdin_data = slice_str(helper_key(registry)),
@@ -312,7 +308,7 @@ static int search_text(const struct search *s, struct slice text, const char *na
 	if (!entry.found.kind)
 		return 0;
 	*s->out = entry.found;
-	entry.found = (struct credential) { 0 };
+	entry.found = (struct credential){ 0 };
 	s->out->origin = xstrdup(name);
 	return 1;
 }
@@ -343,8 +339,7 @@ static int search_env_dir(const struct search *s, const char *variable, const ch
 			  const char *name)
 {
 	const char *dir = variable ? env(variable) : NULL, *home = env("HOME");
-	cleanup_free
-	char *path = NULL;
+	cleanup_free char *path = NULL;
 
 	if (!dir && (!below || !home))
 		return 0;
@@ -354,8 +349,7 @@ static int search_env_dir(const struct search *s, const char *variable, const ch
 
 static int search_files(const struct search *s)
 {
-	cleanup_free
-	char *run = xasprintf("/run/containers/%ju/auth.json", (uintmax_t)getuid());
+	cleanup_free char *run = xasprintf("/run/containers/%ju/auth.json", (uintmax_t)getuid());
 	int rc = 0;
 
 	if (!rc && env("REGISTRY_AUTH_FILE"))

@@ -130,7 +130,7 @@ static int add_text(struct planner *p, const struct descriptor *desc, struct str
 	m->desc = *desc;
 	m->desc.annotations = NULL;
 	m->text = *text;
-	*text = (struct strbuf) { 0 };
+	*text = (struct strbuf){ 0 };
 	return 0;
 }
 

@@ -174,7 +174,7 @@ static struct stream *open_blob(struct remote_source *source, const struct descr
 	s->read_fd = fds[0];
 	s->write_fd = fds[1];
 	s->client = client_new(source->repository);
-	s->desc = (struct descriptor) { .digest = desc->digest, .size = desc->size };
+	s->desc = (struct descriptor){ .digest = desc->digest, .size = desc->size };
 	rc = start_thread(s);
 	if (rc == 0)
 		return &s->base;

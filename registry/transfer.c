@@ -378,9 +378,9 @@ static struct push_blob *add_blobs(struct push_result *out, const struct push_pl
 		xreallocarray(out->blobs, MAX(out->blob_count, (size_t)1), sizeof(*out->blobs));
 	for (size_t i = 0; i < plan->blobs.len; i++)
 		out->blobs[old + i] =
-			(struct push_blob) { .digest = plan->blobs.items[i].desc.digest,
-					     .size = plan->blobs.items[i].desc.size,
-					     .destination = index };
+			(struct push_blob){ .digest = plan->blobs.items[i].desc.digest,
+					    .size = plan->blobs.items[i].desc.size,
+					    .destination = index };
 	return out->blobs + old;
 }
 
@@ -417,7 +417,7 @@ int transfer_push(const struct push_request *request, struct push_result *out, s
 	root = &plan.manifests.items[plan.manifests.len - 1];
 	if (check_destinations(request, &root->desc, err) < 0)
 		return -1;
-	out->root = (struct descriptor) { .digest = root->desc.digest, .size = root->text.len };
+	out->root = (struct descriptor){ .digest = root->desc.digest, .size = root->text.len };
 	out->manifest_count = plan.manifests.len;
 	if (push_planned(request, &plan, out, err) < 0)
 		return -1;

@@ -34,9 +34,8 @@ static const char *dir_in_cache(const char *host, struct arena *arena)
 		const char *slash = strrchr(cache.items[i].path, '/');
 
 		if (slash && str_equal(cache.items[i].soname, "libcuda.so.1"))
-			return arena_slice(arena,
-					   slice_of(cache.items[i].path,
-						    (size_t)(slash - cache.items[i].path)));
+			return arena_slice(arena, slice_of(cache.items[i].path,
+							   (size_t)(slash - cache.items[i].path)));
 	}
 	return NULL;
 }

@@ -21,7 +21,6 @@ void host_driver_find(const char *host, struct arena *arena, struct host_driver 
  * Make `dir` a directory that holds links to the driver's libraries and to nothing else, so that
  * it can stand in a search path without letting the host's other libraries in.
  */
-int host_driver_link(const struct host_driver *driver, const char *dir,
-		     struct error *err) MUST_USE;
+int host_driver_link(const struct host_driver *driver, const char *dir, struct error *err) MUST_USE;
 
 #endif

@@ -64,8 +64,7 @@ static const char *version_in_name(struct arena *arena, const char *file)
 static bool read_soname(const struct search *s, const struct fs_entry *entry,
 			struct library_copy *copy)
 {
-	cleanup_fd int fd =
-		openat(entry->dirfd, entry->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	cleanup_fd int fd = openat(entry->dirfd, entry->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	size_t size = (size_t)entry->st.st_size;
 	cleanup_elf struct elf elf = { 0 };
 	struct error err = { 0 };
@@ -109,9 +108,9 @@ static void visit(struct search *s, const struct fs_entry *entry)
 	by_name = xasprintf("/%.*s/%s", slash ? (int)(slash - entry->path) : 0, entry->path,
 			    copy.soname);
 	copy.path = rootdir_resolve(s->rootfd, by_name, &found) &&
-				    str_equal(strbuf_text(&found), entry->path) ?
-			    arena_strdup(s->arena, by_name) :
-			    copy.file;
+				    str_equal(strbuf_text(&found), entry->path)
+			    ? arena_strdup(s->arena, by_name)
+			    : copy.file;
 	vec_push(s->out, copy);
 }
 

@@ -143,9 +143,9 @@ static void conf_include(struct conf *c, const char *pattern, unsigned depth)
 		cleanup_free char *file = fs_join(dir, names.items[i]);
 
 		if (star ? strncmp(names.items[i], slash + 1, head) == 0 &&
-				   strlen(names.items[i]) >= head + strlen(star + 1) &&
-				   str_ends(names.items[i], star + 1) :
-			   str_equal(names.items[i], slash + 1))
+				    strlen(names.items[i]) >= head + strlen(star + 1) &&
+				    str_ends(names.items[i], star + 1)
+			 : str_equal(names.items[i], slash + 1))
 			conf_read(c, file, depth + 1);
 	}
 	fs_names_release(&names);
@@ -166,8 +166,8 @@ static void conf_read(struct conf *c, const char *path, unsigned depth)
 			line = slice_trim(line);
 		if (slice_starts(line, "include ") || slice_starts(line, "include\t"))
 			conf_include(c,
-				     arena_slice(c->arena, slice_trim(slice_of(line.data + 8,
-									       line.len - 8))),
+				     arena_slice(c->arena,
+						 slice_trim(slice_of(line.data + 8, line.len - 8))),
 				     depth);
 		else if (line.len && line.data[0] == '/' && c->dirs.len < DIRS_MAX)
 			vec_push(&c->dirs, arena_slice(c->arena, line));
@@ -234,8 +234,14 @@ static void add_cached(int rootfd, struct image_loader *l, struct arena *arena)
 static void add_defaults(int rootfd, struct image_loader *l, struct arena *arena)
 {
 	static const char *const glibc[] = {
-		"/lib/x86_64-linux-gnu",  "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
-		"/usr/lib/aarch64-linux-gnu", "/lib64",  "/usr/lib64",  "/lib",  "/usr/lib",
+		"/lib/x86_64-linux-gnu",
+		"/usr/lib/x86_64-linux-gnu",
+		"/lib/aarch64-linux-gnu",
+		"/usr/lib/aarch64-linux-gnu",
+		"/lib64",
+		"/usr/lib64",
+		"/lib",
+		"/usr/lib",
 	};
 	static const char *const musl[] = { "/lib", "/usr/local/lib", "/usr/lib" };
 	cleanup_free char *path_file = NULL;

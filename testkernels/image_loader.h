@@ -17,10 +17,10 @@
 #include "formats/elf.h"
 
 struct image_loader {
-	const char *path;     /* below the root, without links; NULL: the image has none */
-	uint16_t machine;     /* ELF_MACHINE_* of it */
+	const char *path; /* below the root, without links; NULL: the image has none */
+	uint16_t machine; /* ELF_MACHINE_* of it */
 	bool musl;
-	bool has_cache;       /* glibc's cache is there and readable */
+	bool has_cache;              /* glibc's cache is there and readable */
 	VEC(const char *) dirs;      /* searched, in order; absolute in the image, without links */
 	VEC(const char *) forgotten; /* named by ld.so.conf but unknown to the cache */
 };
@@ -36,9 +36,9 @@ void image_loader_release(struct image_loader *l);
 
 /* What the libraries of CUDA are called: the part before ".so". */
 struct library_family {
-	const char *stem;    /* "libcudart" */
-	const char *what;    /* for people: "CUDA runtime" */
-	bool has_version;    /* the probe can ask it for its version */
+	const char *stem; /* "libcudart" */
+	const char *what; /* for people: "CUDA runtime" */
+	bool has_version; /* the probe can ask it for its version */
 };
 extern const struct library_family library_families[];
 extern const size_t library_families_count;

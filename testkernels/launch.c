@@ -62,8 +62,8 @@ static void NORETURN child(const struct launch *l, const struct ends *e, pid_t p
 		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (null < 0 || dup2(null, 0) < 0 || dup2(e->words[1], 1) < 0 ||
-	    dup2(e->words[1], 2) < 0 || dup2(e->lines[1], RESULT_FD) < 0 || chdir(l->cwd) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(e->words[1], 1) < 0 || dup2(e->words[1], 2) < 0 ||
+	    dup2(e->lines[1], RESULT_FD) < 0 || chdir(l->cwd) < 0)
 		goto fail;
 	execve(l->argv[0], (char *const *)l->argv, (char *const *)l->env);
 fail:

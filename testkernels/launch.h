@@ -16,7 +16,7 @@ struct launch {
 	const char *const *argv; /* NULL-terminated; argv[0] is a path */
 	const char *const *env;  /* NULL-terminated "K=V": the whole environment */
 	const char *cwd;
-	uint64_t timeout_ms;     /* 0: none; all is killed when it is over */
+	uint64_t timeout_ms; /* 0: none; all is killed when it is over */
 };
 
 struct launch_result {

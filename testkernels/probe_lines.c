@@ -48,13 +48,14 @@ static int64_t number_of(const json_t *line, const char *key)
 /* The members of `line` that have no field of their own. */
 static json_t *more_of(json_t *line)
 {
-	static const char *const known[] = { "test",   "event", "status",    "kind",
-					     "domain", "call",  "code",      "code_name",
+	static const char *const known[] = { "test",    "event",   "status", "kind",
+					     "domain",  "call",    "code",   "code_name",
 					     "message", "library", "foreign" };
 	json_t *more = json_object(), *value;
 	const char *key;
 
-	json_object_foreach (line, key, value) {
+	json_object_foreach(line, key, value)
+	{
 		bool own = false;
 
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -23,21 +23,21 @@ struct probe_outcome {
 	bool has_code;
 	int64_t code;
 	const char *code_name, *message;
-	const char *library;     /* the file that answered, as the loader names it */
-	const char *foreign;     /* files from outside the image's root, separated by ":" */
-	json_t *more;            /* the other members, strings and integers; owned */
-	int exit_status;         /* or -1; when ended */
-	int signal;              /* or 0 */
+	const char *library; /* the file that answered, as the loader names it */
+	const char *foreign; /* files from outside the image's root, separated by ":" */
+	json_t *more;        /* the other members, strings and integers; owned */
+	int exit_status;     /* or -1; when ended */
+	int signal;          /* or 0 */
 	bool timed_out;
 	uint64_t duration_ms;
-	const char *last_words;  /* the end of what it printed */
+	const char *last_words; /* the end of what it printed */
 };
 
 struct probe_lines {
 	struct arena arena;
-	json_t *hello;   /* the first line, or NULL: the probe did not come to life */
-	bool done;       /* the last line came */
-	size_t dropped;  /* lines that were not understood */
+	json_t *hello;  /* the first line, or NULL: the probe did not come to life */
+	bool done;      /* the last line came */
+	size_t dropped; /* lines that were not understood */
 	struct map by_id;
 	VEC(struct probe_outcome *) outcomes; /* in order of first mention */
 };

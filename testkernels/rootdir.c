@@ -221,9 +221,9 @@ bool rootdir_resolve(int rootfd, const char *path, struct strbuf *out)
 
 	if (rootdir_find(rootfd, path, 0, &place, &ignored) < 0)
 		return false;
-	if (place.name.len && (fstatat(place.dirfd, strbuf_text(&place.name), &st,
-				       AT_SYMLINK_NOFOLLOW) < 0 ||
-			       !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))))
+	if (place.name.len &&
+	    (fstatat(place.dirfd, strbuf_text(&place.name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	     !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))))
 		return false;
 	place_path(&place, out);
 	return true;

@@ -17,8 +17,8 @@ enum {
 
 /* Where a path ends: `name` in the directory `dirfd`; "" when it is a root or a "..". */
 struct rootdir_place {
-	int dirfd;           /* O_PATH; owned */
-	struct strbuf dir;   /* path of dirfd below the root without links; "" for the root */
+	int dirfd;         /* O_PATH; owned */
+	struct strbuf dir; /* path of dirfd below the root without links; "" for the root */
 	struct strbuf name;
 };
 
@@ -37,9 +37,9 @@ int rootdir_find(int rootfd, const char *path, unsigned flags, struct rootdir_pl
  * Open a file for reading, close-on-exec; `out_path` (may be NULL) gets its path below the root
  * without links. ERROR_NOT_FOUND also when it is no regular file.
  */
-int rootdir_open(int rootfd, const char *path, struct strbuf *out_path,
-		 struct error *err) MUST_USE;
-/* The path below the root without links of a regular file or directory; false when there is none. */
+int rootdir_open(int rootfd, const char *path, struct strbuf *out_path, struct error *err) MUST_USE;
+/* The path below the root without links of a regular file or directory; false when there is none.
+ */
 bool rootdir_resolve(int rootfd, const char *path, struct strbuf *out);
 
 #endif

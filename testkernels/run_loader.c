@@ -39,7 +39,8 @@ static bool is_ours(const char *entry)
 static void environment(const struct run_context *c, struct words *env)
 {
 	if (!config_env(c->config, "PATH"))
-		vec_push(env, xstrdup("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
+		vec_push(env, xstrdup("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/"
+				      "sbin:/bin"));
 	for (size_t i = 0; i < c->config->env.count; i++) {
 		if (!is_ours(c->config->env.items[i]))
 			vec_push(env, xstrdup(c->config->env.items[i]));

@@ -35,15 +35,17 @@ static int check_parent(const char *parent, struct error *err)
 	if (fs_mkdirs(AT_FDCWD, parent, err) < 0)
 		return -1;
 	if (strpbrk(parent, ":;"))
-		return error_set(err, ERROR_USAGE,
-				 "temporary directory '%s': a \":\" or \";\" in its path does not go "
-				 "into a library search path; set TMPDIR to another",
-				 parent);
+		return error_set(
+			err, ERROR_USAGE,
+			"temporary directory '%s': a \":\" or \";\" in its path does not go "
+			"into a library search path; set TMPDIR to another",
+			parent);
 	if (statvfs(parent, &vfs) == 0 && (vfs.f_flag & ST_NOEXEC))
-		return error_set(err, ERROR_USAGE,
-				 "temporary directory '%s' is mounted noexec, so that nothing can be "
-				 "run from it; set TMPDIR to another",
-				 parent);
+		return error_set(
+			err, ERROR_USAGE,
+			"temporary directory '%s' is mounted noexec, so that nothing can be "
+			"run from it; set TMPDIR to another",
+			parent);
 	return 0;
 }
 

@@ -11,10 +11,10 @@
 #include "base/error.h"
 
 struct scratch {
-	char *path;  /* absolute; NULL: none */
-	int dirfd;   /* O_PATH */
-	int guard;   /* our end of the pipe */
-	pid_t pid;   /* of the process that waits */
+	char *path; /* absolute; NULL: none */
+	int dirfd;  /* O_PATH */
+	int guard;  /* our end of the pipe */
+	pid_t pid;  /* of the process that waits */
 };
 
 /*

@@ -23,7 +23,7 @@ struct session {
 	struct test_report *report;
 	uint64_t timeout_ms;
 	struct scratch scratch;
-	char *root;    /* absolute path of the tree */
+	char *root; /* absolute path of the tree */
 	int rootfd;
 	struct image_loader loader;
 	struct library_copies copies;
@@ -70,11 +70,13 @@ int test_options_check(const struct test_options *o, struct error *err)
 	for (size_t i = 0; i < o->require_count; i++) {
 		const char *what = o->require[i];
 
-		if (!str_equal(what, "load") && !str_equal(what, "run") && !test_plan_id_known(what))
-			return error_set(err, ERROR_USAGE,
-					 "required test '%.80s' is neither load, run nor the id of a "
-					 "test",
-					 what);
+		if (!str_equal(what, "load") && !str_equal(what, "run") &&
+		    !test_plan_id_known(what))
+			return error_set(
+				err, ERROR_USAGE,
+				"required test '%.80s' is neither load, run nor the id of a "
+				"test",
+				what);
 	}
 	return 0;
 }
@@ -123,8 +125,8 @@ static int open_root(struct session *s, struct error *err)
 
 static uint16_t host_machine(void)
 {
-	return str_equal(platform_host().architecture, "arm64") ? ELF_MACHINE_AARCH64 :
-								   ELF_MACHINE_X86_64;
+	return str_equal(platform_host().architecture, "arm64") ? ELF_MACHINE_AARCH64
+								: ELF_MACHINE_X86_64;
 }
 
 static void skip_all(struct session *s, enum test_tier tier, const char *reason,
@@ -132,7 +134,8 @@ static void skip_all(struct session *s, enum test_tier tier, const char *reason,
 {
 	for (size_t i = 0; i < s->plan.tests.len; i++) {
 		if (s->plan.tests.items[i].tier == tier)
-			test_report_skip(s->report, s->plan.tests.items[i].id, tier, reason, message);
+			test_report_skip(s->report, s->plan.tests.items[i].id, tier, reason,
+					 message);
 	}
 }
 
@@ -167,10 +170,11 @@ static bool report_loader(struct session *s, const struct probe_lines *lines,
 	if (s->loader.forgotten.len) {
 		evidence_list(t->evidence, "not_in_cache", s->loader.forgotten.items,
 			      s->loader.forgotten.len);
-		t->message = arena_printf(arena,
-					  "%s is in ld.so.conf but not in the loader's cache, so it "
-					  "is not searched",
-					  s->loader.forgotten.items[0]);
+		t->message =
+			arena_printf(arena,
+				     "%s is in ld.so.conf but not in the loader's cache, so it "
+				     "is not searched",
+				     s->loader.forgotten.items[0]);
 		t->hint = "run ldconfig when the image is built";
 	}
 	if (lines->hello) {
@@ -265,8 +269,8 @@ static void report_test(struct session *s, const struct planned_test *p,
 	};
 	struct verdict v;
 
-	c.driver_from_image = o && o->library && s->run.driver_dir &&
-			      !str_starts(o->library, s->run.driver_dir);
+	c.driver_from_image =
+		o && o->library && s->run.driver_dir && !str_starts(o->library, s->run.driver_dir);
 	verdict_of(o, &c, &s->report->arena, &v);
 	add_evidence(s, p, o, t);
 	t->status = v.status;
@@ -367,8 +371,10 @@ static int make_plan(struct session *s, struct error *err)
 	if (image_loader_find(s->rootfd, library_path, &s->report->arena, &s->loader, err) < 0 ||
 	    image_libraries_find(s->rootfd, &s->loader, &s->report->arena, &s->copies, err) < 0)
 		return -1;
-	s->run = (struct run_context){ .scratch = s->scratch.path, .root = s->root,
-				       .loader = &s->loader, .config = &s->image->config };
+	s->run = (struct run_context){ .scratch = s->scratch.path,
+				       .root = s->root,
+				       .loader = &s->loader,
+				       .config = &s->image->config };
 	request.root = s->mode->prefix(&s->run);
 	test_plan_make(&s->copies, &request, &s->plan);
 	return 0;
@@ -393,8 +399,12 @@ int test_run(struct image *image, const struct test_options *options, struct tes
 	     struct error *err)
 {
 	cleanup_session struct session s = {
-		.image = image, .options = options, .report = out, .rootfd = -1,
-		.scratch = { .dirfd = -1, .guard = -1 }, .mode = &run_mode_loader,
+		.image = image,
+		.options = options,
+		.report = out,
+		.rootfd = -1,
+		.scratch = { .dirfd = -1, .guard = -1 },
+		.mode = &run_mode_loader,
 		.timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
 	};
 

@@ -14,15 +14,15 @@
 #include "testkernels/test_report.h"
 
 struct test_options {
-	const char *mode;            /* "auto" (NULL) or "loader" */
-	const char *tmp_dir;         /* where the tree is unpacked; NULL: $TMPDIR, else /var/tmp */
-	uint64_t timeout_ms;         /* of one test; 0: 60 s */
-	const char *const *require;  /* "load", "run" or ids of tests that must have run */
+	const char *mode;           /* "auto" (NULL) or "loader" */
+	const char *tmp_dir;        /* where the tree is unpacked; NULL: $TMPDIR, else /var/tmp */
+	uint64_t timeout_ms;        /* of one test; 0: 60 s */
+	const char *const *require; /* "load", "run" or ids of tests that must have run */
 	size_t require_count;
-	const char *const *targets;  /* "sm_90": what to compile and assemble for; may be none */
+	const char *const *targets; /* "sm_90": what to compile and assemble for; may be none */
 	size_t target_count;
-	const char *host_root;       /* stands for "/" when the driver is looked for; NULL: "/" */
-	const struct out *out;       /* for notes of progress; NULL: none */
+	const char *host_root; /* stands for "/" when the driver is looked for; NULL: "/" */
+	const struct out *out; /* for notes of progress; NULL: none */
 };
 
 /*
@@ -34,7 +34,8 @@ struct test_options {
 int test_run(struct image *image, const struct test_options *options, struct test_report *out,
 	     struct error *err) MUST_USE;
 
-/* ERROR_USAGE for an unknown mode, requirement or target: what can be said before an image is read. */
+/* ERROR_USAGE for an unknown mode, requirement or target: what can be said before an image is read.
+ */
 int test_options_check(const struct test_options *options, struct error *err) MUST_USE;
 /* ERROR_USAGE unless it is a word like "sm_90", "sm_100a" or "compute_80". */
 int test_target_check(const char *target, struct error *err) MUST_USE;

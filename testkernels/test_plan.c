@@ -44,11 +44,12 @@ static void add_field(struct strbuf *line, const char *text)
 		strbuf_addc(line, *text == '\t' || *text == '\n' ? '?' : *text);
 }
 
-static struct strbuf *add_test(struct test_plan *plan, const struct plan_request *q,
-			       const char *id, enum test_tier tier,
-			       const struct library_copy *copy, const char *check)
+static struct strbuf *add_test(struct test_plan *plan, const struct plan_request *q, const char *id,
+			       enum test_tier tier, const struct library_copy *copy,
+			       const char *check)
 {
-	struct planned_test t = { .id = arena_strdup(&plan->arena, id), .tier = tier,
+	struct planned_test t = { .id = arena_strdup(&plan->arena, id),
+				  .tier = tier,
 				  .copy = copy };
 	struct strbuf *line = &plan->lines[tier];
 
@@ -81,8 +82,8 @@ static void add_library(struct test_plan *plan, const struct plan_request *q,
 {
 	const struct library_copy *copy = &copies->items[i];
 	bool first = is_first_copy(copies, i);
-	cleanup_free char *name = xasprintf("%s%s%s", copy->soname, first ? "" : "@",
-					    first ? "" : copy->path);
+	cleanup_free char *name =
+		xasprintf("%s%s%s", copy->soname, first ? "" : "@", first ? "" : copy->path);
 	cleanup_free char *open_id = xasprintf("load.%s", name);
 	cleanup_free char *version_id = xasprintf("load.version.%s", name);
 	struct strbuf *line;
@@ -106,8 +107,8 @@ static void add_engines(struct strbuf *line, const struct plan_request *q,
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(cudnn_engines); i++) {
 		cleanup_free char *name = xasprintf("%s.so.%" PRIu64, cudnn_engines[i], major);
-		cleanup_free char *path = xasprintf("%s%.*s/%s", q->root,
-						    (int)(slash - copy->path), copy->path, name);
+		cleanup_free char *path = xasprintf("%s%.*s/%s", q->root, (int)(slash - copy->path),
+						    copy->path, name);
 
 		add_field(line, copy->found_by_name ? name : path);
 	}

@@ -253,8 +253,8 @@ static void add_result(const struct test_result *t, const struct test_result *be
 {
 	static const char *const colours[] = { "\033[32m", "\033[31m", "\033[33m", "\033[31m" };
 
-	strbuf_addf(out, "%s%-5s%s %s", colour ? colours[t->status] : "",
-		    status_names[t->status], colour ? "\033[0m" : "", t->id);
+	strbuf_addf(out, "%s%-5s%s %s", colour ? colours[t->status] : "", status_names[t->status],
+		    colour ? "\033[0m" : "", t->id);
 	if (t->status == TEST_PASS)
 		add_evidence(t, out);
 	if (t->status == TEST_SKIP)

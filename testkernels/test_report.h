@@ -32,7 +32,7 @@ enum test_blame { BLAME_NONE, BLAME_IMAGE, BLAME_INJECTION, BLAME_HOST, BLAME_HA
 #define SKIP_MODE "mode-cannot"
 
 struct test_result {
-	const char *id;        /* "load.libcudnn.so.9" */
+	const char *id; /* "load.libcudnn.so.9" */
 	enum test_tier tier;
 	enum test_status status;
 	enum test_blame blame; /* BLAME_NONE unless it failed */
@@ -59,10 +59,10 @@ struct test_report {
 	const char *platform; /* "linux/amd64"; NULL: unknown */
 	const char *mode;     /* "loader" */
 	VEC(struct test_passed_over) passed_over;
-	const char *inject_method; /* "none", "host-driver" */
-	const char *inject_driver; /* version of the driver; NULL: none */
+	const char *inject_method;  /* "none", "host-driver" */
+	const char *inject_driver;  /* version of the driver; NULL: none */
 	const char *inject_devices; /* nodes, separated by blanks; NULL: none */
-	json_t *env_seen;          /* what the probe saw: uid, shm_bytes …; owned; may be NULL */
+	json_t *env_seen;           /* what the probe saw: uid, shm_bytes …; owned; may be NULL */
 	VEC(struct test_result) tests;      /* in the order they ran */
 	VEC(const char *) missing_required; /* what --require named and did not run */
 };
@@ -96,8 +96,7 @@ int test_report_exit_status(const struct test_report *r);
 /* The document, pretty JSON. Appended. */
 void test_report_json(const struct test_report *r, struct strbuf *out);
 /* For people. Appended. */
-void test_report_text(const struct test_report *r, bool colour, bool verbose,
-		      struct strbuf *out);
+void test_report_text(const struct test_report *r, bool colour, bool verbose, struct strbuf *out);
 
 /* "pass", "image" …, as they stand in the report. */
 const char *test_status_name(enum test_status status);

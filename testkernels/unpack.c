@@ -242,8 +242,7 @@ char *unpack_link_target(const char *dir, const char *target)
 	return strbuf_steal(&out);
 }
 
-static int make_symlink(struct unpack *u, const char *name, const char *target,
-			struct error *err)
+static int make_symlink(struct unpack *u, const char *name, const char *target, struct error *err)
 {
 	cleanup_free char *inside = unpack_link_target(u->cached_dir, target);
 
@@ -254,8 +253,7 @@ static int make_symlink(struct unpack *u, const char *name, const char *target,
 	return 0;
 }
 
-static int make_hardlink(struct unpack *u, const char *name, const char *target,
-			 struct error *err)
+static int make_hardlink(struct unpack *u, const char *name, const char *target, struct error *err)
 {
 	cleanup_place struct rootdir_place place = { .dirfd = -1 };
 	struct stat st, here;

@@ -31,13 +31,13 @@ int unpack_image(struct image *image, int rootfd, const struct unpack_limits *li
 
 /* One layer after the other, for tests and for those who have a tar without an image. */
 struct unpack {
-	int rootfd;            /* borrowed */
+	int rootfd; /* borrowed */
 	struct unpack_limits left;
-	struct map current;    /* paths of the layer being applied */
-	bool stale;            /* a link or directory was replaced: the cache may lie */
-	int cached_fd;         /* directory of the last entry */
-	char *cached_parent;   /* its path as the layer wrote it */
-	char *cached_dir;      /* its path without links */
+	struct map current;  /* paths of the layer being applied */
+	bool stale;          /* a link or directory was replaced: the cache may lie */
+	int cached_fd;       /* directory of the last entry */
+	char *cached_parent; /* its path as the layer wrote it */
+	char *cached_dir;    /* its path without links */
 };
 
 void unpack_init(struct unpack *u, int rootfd, const struct unpack_limits *limits);

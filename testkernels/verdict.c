@@ -4,7 +4,8 @@
 
 #include "base/alloc.h"
 
-/* A code of the driver, its first suspect, and the suspect when the image's own libcuda answered. */
+/* A code of the driver, its first suspect, and the suspect when the image's own libcuda answered.
+ */
 static const struct driver_row {
 	int64_t code;
 	const char *name;
@@ -35,8 +36,8 @@ static const struct driver_row {
 	{ 209, "CUDA_ERROR_NO_BINARY_FOR_GPU", BLAME_IMAGE, BLAME_IMAGE,
 	  "there is no code for this GPU",
 	  "build it for this GPU's architecture, or keep PTX in it" },
-	{ 218, "CUDA_ERROR_INVALID_PTX", BLAME_IMAGE, BLAME_IMAGE,
-	  "the driver refuses this PTX", NULL },
+	{ 218, "CUDA_ERROR_INVALID_PTX", BLAME_IMAGE, BLAME_IMAGE, "the driver refuses this PTX",
+	  NULL },
 	{ 221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", BLAME_INJECTION, BLAME_INJECTION,
 	  "libnvidia-ptxjitcompiler was not found",
 	  "NVIDIA_DRIVER_CAPABILITIES must hold \"compute\"" },
@@ -51,8 +52,7 @@ static const struct driver_row {
 	  "look whether each /dev/nvidia* node can be opened, and at device cgroups and seccomp" },
 	{ 700, "CUDA_ERROR_ILLEGAL_ADDRESS", BLAME_IMAGE, BLAME_IMAGE,
 	  "a kernel used an address that is not its own", NULL },
-	{ 719, "CUDA_ERROR_LAUNCH_FAILED", BLAME_IMAGE, BLAME_IMAGE,
-	  "a kernel ended badly", NULL },
+	{ 719, "CUDA_ERROR_LAUNCH_FAILED", BLAME_IMAGE, BLAME_IMAGE, "a kernel ended badly", NULL },
 	{ 802, "CUDA_ERROR_SYSTEM_NOT_READY", BLAME_HOST, BLAME_HOST,
 	  "the system is not ready for CUDA work",
 	  "look at the fabric manager and at confidential computing mode" },
@@ -63,8 +63,7 @@ static const struct driver_row {
 	{ 804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", BLAME_IMAGE, BLAME_IMAGE,
 	  "forward compatibility is in use on hardware that does not support it",
 	  "remove the compat directory from LD_LIBRARY_PATH, or use a newer driver" },
-	{ 999, "CUDA_ERROR_UNKNOWN", BLAME_INJECTION, BLAME_INJECTION,
-	  "the driver gives no reason",
+	{ 999, "CUDA_ERROR_UNKNOWN", BLAME_INJECTION, BLAME_INJECTION, "the driver gives no reason",
 	  "look whether each /dev/nvidia* node can be opened, nvidia-uvm above all" },
 };
 
@@ -76,9 +75,11 @@ bool verdict_driver_code(int64_t code, bool driver_injected, bool driver_from_im
 
 		if (row->code != code)
 			continue;
-		*out = (struct verdict){ .status = TEST_FAIL, .code_name = row->name,
+		*out = (struct verdict){ .status = TEST_FAIL,
+					 .code_name = row->name,
 					 .blame = driver_from_image ? row->blame_own : row->blame,
-					 .message = row->message, .hint = row->hint };
+					 .message = row->message,
+					 .hint = row->hint };
 		if (code == 35 && !driver_injected && !driver_from_image) {
 			out->blame = BLAME_INJECTION;
 			out->message = "no driver library was found";
@@ -105,14 +106,15 @@ static const struct loader_row {
 	{ "wrong ELF class", "wrong-machine", "the file is for another processor" },
 	{ "invalid ELF header", "damaged-library",
 	  "the file is not a library, or damaged: install its package again" },
-	{ "file too short", "damaged-library",
-	  "the file is cut off: install its package again" },
-	{ "ELF file's phentsize", "damaged-library", "the file is damaged: install its package again" },
+	{ "file too short", "damaged-library", "the file is cut off: install its package again" },
+	{ "ELF file's phentsize", "damaged-library",
+	  "the file is damaged: install its package again" },
 	{ "cannot read file data", "damaged-library",
 	  "the file is cut off: install its package again" },
 	{ "failed to map segment", "damaged-library",
 	  "the file is cut off, or lies where programs may not be run from" },
-	{ "object file has no", "damaged-library", "the file is damaged: install its package again" },
+	{ "object file has no", "damaged-library",
+	  "the file is damaged: install its package again" },
 	{ "Error loading shared library ld-linux", "needs-glibc",
 	  "the image's C library is musl; CUDA's libraries need glibc: use a base image with it" },
 	{ "Error loading shared library", "missing-library",
@@ -135,8 +137,8 @@ static const struct library_row {
 	{ "libcudnn", 3009, "CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE",
 	  "a part of cuDNN is missing or is not found",
 	  "install all of cuDNN (libcudnn_ops, _cnn, _adv, _graph …), in one directory" },
-	{ "libnvrtc", 5, "NVRTC_ERROR_INVALID_OPTION",
-	  "this nvrtc does not know the target", "use a newer CUDA for this GPU" },
+	{ "libnvrtc", 5, "NVRTC_ERROR_INVALID_OPTION", "this nvrtc does not know the target",
+	  "use a newer CUDA for this GPU" },
 	{ "libnvrtc", 6, "NVRTC_ERROR_COMPILATION", "nvrtc refuses the program", NULL },
 	{ "libnvrtc", 7, "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE",
 	  "nvrtc's builtins library is missing or of another version",
@@ -220,13 +222,15 @@ static void judge_code(const struct probe_outcome *o, const struct verdict_conte
 		what = arena_printf(arena, "%s (library %s, kernel module %s)", what ? what : "",
 				    c->driver_version ? c->driver_version : "unknown",
 				    c->module_version);
-	v->message = arena_printf(arena, "%s%s%s gave %" PRId64 "%s%s%s%s%s%s",
-				  library ? library : c->path ? c->path : "",
-				  library || c->path ? ": " : "", call, o->code,
-				  v->code_name ? " " : "", v->code_name ? v->code_name : "",
-				  what ? ": " : "", what ? what : "",
-				  o->message && *o->message ? ": " : "",
-				  o->message ? as_in_image(o->message, c->root, arena) : "");
+	v->message =
+		arena_printf(arena, "%s%s%s gave %" PRId64 "%s%s%s%s%s%s",
+			     library   ? library
+			     : c->path ? c->path
+				       : "",
+			     library || c->path ? ": " : "", call, o->code, v->code_name ? " " : "",
+			     v->code_name ? v->code_name : "", what ? ": " : "", what ? what : "",
+			     o->message && *o->message ? ": " : "",
+			     o->message ? as_in_image(o->message, c->root, arena) : "");
 }
 
 static void judge_driver_in_image(const struct probe_outcome *o, const struct verdict_context *c,
@@ -238,11 +242,11 @@ static void judge_driver_in_image(const struct probe_outcome *o, const struct ve
 	v->blame = BLAME_IMAGE;
 	v->code_name = stub ? "CUDA_ERROR_STUB_LIBRARY" : "driver-in-image";
 	v->message = arena_printf(arena,
-				  stub ? "%s is a link-time stub and comes before the driver" :
-					 "%s answers in place of the driver that will be injected",
+				  stub ? "%s is a link-time stub and comes before the driver"
+				       : "%s answers in place of the driver that will be injected",
 				  library);
-	v->hint = stub ? "remove it from LD_LIBRARY_PATH and ld.so.conf, and remake the cache" :
-			 "remove the driver's libraries from the image";
+	v->hint = stub ? "remove it from LD_LIBRARY_PATH and ld.so.conf, and remake the cache"
+		       : "remove the driver's libraries from the image";
 }
 
 static void judge_result(const struct probe_outcome *o, const struct verdict_context *c,
@@ -260,10 +264,10 @@ static void judge_result(const struct probe_outcome *o, const struct verdict_con
 	} else if (str_equal(kind, "driver-in-image")) {
 		judge_driver_in_image(o, c, arena, v);
 	} else {
-		v->message = arena_printf(arena, "%s%s%s", c->path ? c->path : "",
-					  c->path ? ": " : "",
-					  o->message ? as_in_image(o->message, c->root, arena) :
-						       "no reason was given");
+		v->message =
+			arena_printf(arena, "%s%s%s", c->path ? c->path : "", c->path ? ": " : "",
+				     o->message ? as_in_image(o->message, c->root, arena)
+						: "no reason was given");
 		if (str_equal(kind, "wrong-numbers"))
 			v->blame = BLAME_HARDWARE;
 		if (str_equal(kind, "host"))
@@ -281,11 +285,13 @@ static void judge_foreign(const struct probe_outcome *o, const struct verdict_co
 		.status = TEST_FAIL,
 		.blame = BLAME_IMAGE,
 		.code_name = "missing-library",
-		.message = arena_printf(arena,
-					"%s%sthe image lacks what it needs; the host's %s was found "
-					"instead",
-					c->path ? c->path : "", c->path ? ": " : "", o->foreign),
-		.hint = "add the package that holds it, or its directory to the loader's search path",
+		.message =
+			arena_printf(arena,
+				     "%s%sthe image lacks what it needs; the host's %s was found "
+				     "instead",
+				     c->path ? c->path : "", c->path ? ": " : "", o->foreign),
+		.hint = "add the package that holds it, or its directory to the loader's search "
+			"path",
 	};
 }
 
@@ -332,19 +338,21 @@ static void judge_death(const struct probe_outcome *o, const struct verdict_cont
 	if (o->timed_out) {
 		v->blame = c->tier == TIER_RUN ? BLAME_HOST : BLAME_IMAGE;
 		v->code_name = "time-limit";
-		v->message = arena_printf(arena, "%s%sno answer within %" PRIu64 " ms%s%s", path, sep,
-					  c->timeout_ms, *words ? "; last words: " : "", words);
+		v->message =
+			arena_printf(arena, "%s%sno answer within %" PRIu64 " ms%s%s", path, sep,
+				     c->timeout_ms, *words ? "; last words: " : "", words);
 		v->hint = "give more time with --timeout if the machine is slow";
 	} else if (o->signal) {
 		v->code_name = "crashed";
-		v->message = arena_printf(arena, "%s%scrashed: signal %d%s%s%s", path, sep, o->signal,
-					  signal_name(o->signal), *words ? ", last words: " : "",
-					  words);
+		v->message =
+			arena_printf(arena, "%s%scrashed: signal %d%s%s%s", path, sep, o->signal,
+				     signal_name(o->signal), *words ? ", last words: " : "", words);
 		v->hint = "a part of the set is missing, damaged or of another version";
 		if (c->damage || o->signal == SIGBUS) {
 			v->code_name = "damaged-library";
-			v->message = arena_printf(arena, "%s (%s)", v->message,
-						  c->damage ? c->damage : "a file it uses is cut off");
+			v->message =
+				arena_printf(arena, "%s (%s)", v->message,
+					     c->damage ? c->damage : "a file it uses is cut off");
 			v->hint = "install its package again";
 		}
 		if (o->signal == SIGKILL) {
@@ -353,9 +361,10 @@ static void judge_death(const struct probe_outcome *o, const struct verdict_cont
 		}
 	} else {
 		v->code_name = "ended-early";
-		v->message = arena_printf(arena, "%s%sended with status %d and without a result%s%s",
-					  path, sep, o->exit_status,
-					  *words ? ", last words: " : "", words);
+		v->message =
+			arena_printf(arena, "%s%sended with status %d and without a result%s%s",
+				     path, sep, o->exit_status, *words ? ", last words: " : "",
+				     words);
 	}
 }
 
@@ -365,8 +374,8 @@ void verdict_of(const struct probe_outcome *o, const struct verdict_context *con
 	*out = (struct verdict){ .status = TEST_ERROR };
 	if (!o || !(o->has_result || o->ended)) {
 		out->code_name = "no-report";
-		out->message = o && o->started ? "the probe ended during this test" :
-						 "the probe did not come to this test";
+		out->message = o && o->started ? "the probe ended during this test"
+					       : "the probe did not come to this test";
 		return;
 	}
 	/* a library's exit handler may crash after its result: the result stands */

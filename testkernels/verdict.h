@@ -21,11 +21,11 @@ struct verdict {
 /* What is known besides the outcome. */
 struct verdict_context {
 	enum test_tier tier;
-	const char *path;       /* the library under test, as the image names it; NULL: none */
-	const char *damage;     /* what reading the file found wrong; NULL: nothing */
-	const char *root;       /* prefix of the image's files in the outcome; "" for "/" */
-	uint64_t timeout_ms;    /* that applied */
-	bool driver_injected;   /* a driver library was given to the image */
+	const char *path;     /* the library under test, as the image names it; NULL: none */
+	const char *damage;   /* what reading the file found wrong; NULL: nothing */
+	const char *root;     /* prefix of the image's files in the outcome; "" for "/" */
+	uint64_t timeout_ms;  /* that applied */
+	bool driver_injected; /* a driver library was given to the image */
 	const char *driver_version, *module_version; /* of the host; NULL: unknown */
 	bool driver_from_image; /* the libcuda that answered is the image's own */
 };

@@ -8,7 +8,7 @@
 
 struct known {
 	const char *package, *name;
-	int64_t uid, gid;        /* uid -1: a group only */
+	int64_t uid, gid; /* uid -1: a group only */
 	const char *home, *shell;
 };
 
@@ -180,10 +180,14 @@ static void add_minimum(struct accounts *a)
 {
 	add_group(a, "root", 0);
 	add_group(a, "nogroup", 65534);
-	add_user(a, (struct user){ .name = "root", .gecos = "root", .home = "/root",
-				   .shell = "/bin/sh" });
-	add_user(a, (struct user){ .name = "nobody", .gecos = "nobody", .home = "/nonexistent",
-				   .shell = NOLOGIN, .uid = 65534, .gid = 65534 });
+	add_user(a, (struct user){
+			    .name = "root", .gecos = "root", .home = "/root", .shell = "/bin/sh" });
+	add_user(a, (struct user){ .name = "nobody",
+				   .gecos = "nobody",
+				   .home = "/nonexistent",
+				   .shell = NOLOGIN,
+				   .uid = 65534,
+				   .gid = 65534 });
 }
 
 static void add_known(struct accounts *a)
@@ -196,8 +200,11 @@ static void add_known(struct accounts *a)
 		if (k->gid != 65534)
 			add_group(a, k->name, (uint64_t)k->gid);
 		if (k->uid >= 0)
-			add_user(a, (struct user){ .name = k->name, .gecos = "", .home = k->home,
-						   .shell = k->shell, .uid = (uint64_t)k->uid,
+			add_user(a, (struct user){ .name = k->name,
+						   .gecos = "",
+						   .home = k->home,
+						   .shell = k->shell,
+						   .uid = (uint64_t)k->uid,
 						   .gid = (uint64_t)k->gid });
 	}
 }
@@ -250,17 +257,19 @@ static void take_sysusers_line(struct accounts *a, struct slice line)
 			add_group(a, name, group_numbered(a, uid) ? allocate(a) : uid);
 			g = group_named(a, name);
 		}
-		add_user(a, (struct user){ .name = name, .gecos = has_value(gecos) ? gecos : "",
+		add_user(a, (struct user){ .name = name,
+					   .gecos = has_value(gecos) ? gecos : "",
 					   .home = has_value(home) ? home : "/",
 					   .shell = has_value(shell) ? shell : NOLOGIN,
-					   .uid = uid, .gid = g ? g->gid : gid });
+					   .uid = uid,
+					   .gid = g ? g->gid : gid });
 	} else if (*type == 'm') {
 		struct group *g = group_named(a, id);
 
 		if (g)
-			g->members = *g->members ?
-					     arena_printf(&a->arena, "%s,%s", g->members, name) :
-					     name;
+			g->members = *g->members
+					     ? arena_printf(&a->arena, "%s,%s", g->members, name)
+					     : name;
 	}
 }
 
@@ -308,17 +317,19 @@ static int add_image_user(struct accounts *a, struct error *err)
 	for (size_t i = 0; i < a->users.len; i++) {
 		if (a->users.items[i].uid == image->uid)
 			return error_set(err, ERROR_USAGE,
-					 "image.user: uid %" PRIu64 " belongs to \"%s\"", image->uid,
-					 a->users.items[i].name);
+					 "image.user: uid %" PRIu64 " belongs to \"%s\"",
+					 image->uid, a->users.items[i].name);
 	}
 	if (!group_numbered(a, image->gid))
 		add_group(a, image->user_name, image->gid);
-	home = image->home ? image->home :
-			     arena_printf(&a->arena, "/home/%s", image->user_name);
-	add_user(a, (struct user){ .name = image->user_name, .gecos = "", .home = home,
-				   .shell = rootfs_resolve(a->f->rootfs, "bin/bash") ? "/bin/bash" :
-										       "/bin/sh",
-				   .uid = image->uid, .gid = image->gid });
+	home = image->home ? image->home : arena_printf(&a->arena, "/home/%s", image->user_name);
+	add_user(a, (struct user){ .name = image->user_name,
+				   .gecos = "",
+				   .home = home,
+				   .shell = rootfs_resolve(a->f->rootfs, "bin/bash") ? "/bin/bash"
+										     : "/bin/sh",
+				   .uid = image->uid,
+				   .gid = image->gid });
 	if (home[0] == '/' && home[1])
 		finish_dir(a->f, home + 1, 0755, image->uid, image->gid);
 	return 0;

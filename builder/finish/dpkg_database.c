@@ -118,9 +118,10 @@ static int add_conffiles(struct strbuf *status, const struct component *c, struc
 	return 0;
 }
 
-/* Package and Status first, as dpkg has them, then the control fields, Conffiles before Description. */
-static int add_status(struct strbuf *status, const struct component *c,
-		      const struct deb822 *stanza, struct error *err)
+/* Package and Status first, as dpkg has them, then the control fields, Conffiles before
+ * Description. */
+static int add_status(struct strbuf *status, const struct component *c, const struct deb822 *stanza,
+		      struct error *err)
 {
 	strbuf_addf(status, "Package: %s\nStatus: install ok installed\n", c->name);
 	for (size_t i = 0; i < stanza->len; i++) {
@@ -213,9 +214,9 @@ int finish_dpkg(struct finish *f, struct error *err)
 		finish_text(f, "var/lib/dpkg/arch", 0644, slice_str(arch));
 		finish_text(f, "var/lib/dpkg/available", 0644, slice_str(""));
 		finish_text(f, "var/lib/dpkg/diversions", 0644,
-			    slice_str(rootfs_component(f->rootfs, COMPONENT_DEB, "dash") ?
-					      dash_diversions :
-					      ""));
+			    slice_str(rootfs_component(f->rootfs, COMPONENT_DEB, "dash")
+					      ? dash_diversions
+					      : ""));
 		finish_text(f, "var/lib/dpkg/statoverride", 0644, slice_str(""));
 		finish_text(f, "var/lib/dpkg/info/format", 0644, slice_str("1\n"));
 		finish_dir(f, "var/lib/dpkg/updates", 0755, 0, 0);

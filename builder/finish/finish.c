@@ -4,8 +4,8 @@
 
 const char *finish_triplet(const struct platform *platform)
 {
-	return str_equal(platform->architecture, "arm64") ? "aarch64-linux-gnu" :
-							     "x86_64-linux-gnu";
+	return str_equal(platform->architecture, "arm64") ? "aarch64-linux-gnu"
+							  : "x86_64-linux-gnu";
 }
 
 const char *finish_cuda_target(const struct platform *platform)
@@ -60,8 +60,8 @@ int finish_flush(struct finish *f, struct error *err)
 struct component *finish_filesystem(const struct platform *platform, bool merged)
 {
 	static const char *const links[] = { "bin", "sbin", "lib", "lib64" };
-	static const char *const dirs[] = { "dev", "etc", "home", "proc", "root", "run", "sys",
-					    "tmp", "usr", "usr/bin", "var", "var/tmp" };
+	static const char *const dirs[] = { "dev", "etc", "home", "proc",    "root", "run",
+					    "sys", "tmp", "usr",  "usr/bin", "var",  "var/tmp" };
 	struct component *c = component_new(COMPONENT_FINISH, PLAN_FILESYSTEM, "");
 
 	for (size_t i = 0; i < ARRAY_LEN(links) && merged; i++) {
@@ -92,14 +92,10 @@ int finish_run(struct finish *f, struct error *err)
 		const char *what;
 		int (*run)(struct finish *f, struct error *err);
 	} actions[] = {
-		{ "system files", finish_system_files },
-		{ "accounts", finish_accounts },
-		{ "certificates", finish_certificates },
-		{ "alternatives", finish_alternatives },
-		{ "CUDA links", finish_cuda },
-		{ "loader cache", finish_loader },
-		{ "package database", finish_dpkg },
-		{ "report on scripts", finish_scripts },
+		{ "system files", finish_system_files }, { "accounts", finish_accounts },
+		{ "certificates", finish_certificates }, { "alternatives", finish_alternatives },
+		{ "CUDA links", finish_cuda },           { "loader cache", finish_loader },
+		{ "package database", finish_dpkg },     { "report on scripts", finish_scripts },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {

@@ -26,7 +26,7 @@ struct loader {
 		const char **items; /* as the configuration writes them, without the first "/" */
 		size_t len, cap;
 	} dirs;
-	struct map seen;            /* where directories really are */
+	struct map seen; /* where directories really are */
 	struct {
 		struct ldcache_entry *items;
 		size_t len, cap;
@@ -66,8 +66,8 @@ static int read_conf(struct loader *l, const char *path, unsigned depth, struct 
 static int include(struct loader *l, const char *pattern, unsigned depth, struct error *err)
 {
 	const char *relative = *pattern == '/' ? pattern + 1 : pattern;
-	cleanup_free char *full = *pattern == '/' ? xstrdup(relative) :
-						    xasprintf("etc/%s", relative);
+	cleanup_free char *full =
+		*pattern == '/' ? xstrdup(relative) : xasprintf("etc/%s", relative);
 	char *slash = strrchr(full, '/');
 	struct rootfs_nodes nodes = { 0 };
 	int rc = 0;
@@ -159,8 +159,8 @@ static int read_head(const struct rootfs_node *n, struct strbuf *bytes, struct e
  * The soname of a shared object for our machine in *out (the file's own name when it has none);
  * 0 when it is none of those, -1 when it could not be read.
  */
-static int read_soname(struct loader *l, struct rootfs_node *n, const char *name,
-		       const char **out, struct error *err)
+static int read_soname(struct loader *l, struct rootfs_node *n, const char *name, const char **out,
+		       struct error *err)
 {
 	cleanup_strbuf struct strbuf bytes = { 0 };
 	cleanup_elf struct elf elf = { 0 };
@@ -170,12 +170,10 @@ static int read_soname(struct loader *l, struct rootfs_node *n, const char *name
 		return 0;
 	if (read_head(n, &bytes, err) < 0)
 		return -1;
-	if (!elf_is(strbuf_slice(&bytes)) ||
-	    elf_read(strbuf_slice(&bytes), &elf, &ignored) < 0 || elf.type != ELF_TYPE_DYN ||
-	    elf.machine != l->machine || !elf.is64 || elf.big_endian)
+	if (!elf_is(strbuf_slice(&bytes)) || elf_read(strbuf_slice(&bytes), &elf, &ignored) < 0 ||
+	    elf.type != ELF_TYPE_DYN || elf.machine != l->machine || !elf.is64 || elf.big_endian)
 		return 0;
-	*out = elf.soname.data ? arena_slice(&l->arena, elf.soname) :
-				 arena_strdup(&l->arena, name);
+	*out = elf.soname.data ? arena_slice(&l->arena, elf.soname) : arena_strdup(&l->arena, name);
 	return !strchr(*out, '/') && **out;
 }
 
@@ -193,7 +191,7 @@ static void keep(struct libraries *libraries, const struct library *new)
 		if (!str_equal(old->soname, new->soname))
 			continue;
 		if ((!new->is_link && old->is_link) ||
-		    (new->is_link == old->is_link && ldcache_compare(old->name, new->name) < 0))
+		    (new->is_link == old->is_link &&ldcache_compare(old->name, new->name) < 0))
 			*old = *new;
 		return;
 	}
@@ -204,7 +202,8 @@ static int look_at(struct loader *l, struct rootfs_node *n, struct libraries *ou
 		   struct error *err)
 {
 	const char *name = strrchr(n->tar.path, '/') + 1;
-	struct rootfs_node *file = rootfs_file(l->f->rootfs, rootfs_resolve(l->f->rootfs, n->tar.path));
+	struct rootfs_node *file =
+		rootfs_file(l->f->rootfs, rootfs_resolve(l->f->rootfs, n->tar.path));
 	struct library new = { .name = name, .is_link = n->tar.type == TAR_SYMLINK };
 	int known;
 
@@ -238,7 +237,9 @@ static int scan(struct loader *l, const char *dir, const char *hwcaps, struct er
 	}
 	for (size_t i = 0; i < libraries.len && rc == 0; i++) {
 		const struct library *b = &libraries.items[i];
-		struct ldcache_entry e = { .soname = b->soname, .flags = l->flags, .hwcaps = hwcaps };
+		struct ldcache_entry e = { .soname = b->soname,
+					   .flags = l->flags,
+					   .hwcaps = hwcaps };
 
 		e.path = arena_printf(&l->arena, "/%s/%s", dir, b->soname);
 		if (!b->is_link && !str_equal(b->name, b->soname)) {
@@ -324,7 +325,8 @@ static int make_cache(struct loader *l, struct error *err)
 
 	if (read_conf(l, "etc/ld.so.conf", 0, err) < 0)
 		return -1;
-	for (size_t i = rootfs_lookup(l->f->rootfs, multiarch) ? 2 : 0; i < ARRAY_LEN(defaults); i++)
+	for (size_t i = rootfs_lookup(l->f->rootfs, multiarch) ? 2 : 0; i < ARRAY_LEN(defaults);
+	     i++)
 		add_dir(l, slice_str(defaults[i]));
 	for (size_t i = 0; i < l->dirs.len; i++) {
 		if (scan(l, l->dirs.items[i], "", err) < 0 ||

@@ -33,7 +33,7 @@ struct lexer {
 	struct map variables; /* name → literal value */
 	struct map functions;
 	VEC(struct block) blocks;
-	const char *heredoc;  /* its end, until the line is over */
+	const char *heredoc; /* its end, until the line is over */
 	struct script_commands *out;
 };
 
@@ -311,10 +311,12 @@ static bool holds_at_installation(const struct script_command *c)
 		bool second = str_equal(w, "$2") || str_equal(w, "${2}") || str_starts(w, "${2:");
 		const char *op = i + 2 < c->count ? c->words[i + 1] : "";
 		const char *value = i + 2 < c->count ? c->words[i + 2] : "";
-		bool equal = str_equal(op, "=") || str_equal(op, "=="), unequal = str_equal(op, "!=");
+		bool equal = str_equal(op, "=") || str_equal(op, "=="),
+		     unequal = str_equal(op, "!=");
 
 		if (first && (equal || unequal))
-			return (str_equal(value, "configure") || str_equal(value, "install")) == equal;
+			return (str_equal(value, "configure") || str_equal(value, "install")) ==
+			       equal;
 		if (second && (equal || unequal))
 			return !*value == equal;
 		if (second && i > 0 && str_equal(c->words[i - 1], "-n"))
@@ -398,8 +400,8 @@ static void open_case(struct lexer *l)
 	push_block(l, BLOCK_CASE);
 	b = top(l);
 	b->pattern = true;
-	b->arguments = subject.text && (str_equal(subject.text, "$1") ||
-					str_equal(subject.text, "${1}"));
+	b->arguments =
+		subject.text && (str_equal(subject.text, "$1") || str_equal(subject.text, "${1}"));
 	b->active = b->arguments ? false : b->outer;
 }
 

@@ -18,8 +18,8 @@ struct script_command {
 	size_t count;       /* at least 1 */
 	bool dynamic;       /* a word is only known at run time: it is shown as written */
 	bool active;
-	bool condition;     /* of if, while or until */
-	size_t line;        /* from 1 */
+	bool condition; /* of if, while or until */
+	size_t line;    /* from 1 */
 };
 
 struct script_commands {

@@ -49,33 +49,92 @@ static const struct {
 
 /* Commands of the shell, and such that only look, print or compute. */
 static const char *const silent[] = {
-	":",    ".",     "[",      "[[",    "basename", "break", "cat",     "cd",     "cmp",
-	"command", "continue", "cut", "dirname", "echo", "eval", "exec",   "exit",   "export",
-	"false", "getent", "grep", "egrep", "fgrep",  "head",  "id",      "ls",     "local",
-	"printf", "read", "return", "readlink", "realpath", "sed", "set", "shift", "sort",
-	"source", "stat", "tail", "test", "tr",     "trap",  "true",    "type",   "umask",
-	"uname", "unset", "wc",   "which", "dpkg",   "dpkg-query", "dpkg-architecture", "expr",
-	"md5sum", "sha256sum", "find", "mktemp", "sleep", "wait", "fi", "esac",
+	":",        ".",       "[",          "[[",
+	"basename", "break",   "cat",        "cd",
+	"cmp",      "command", "continue",   "cut",
+	"dirname",  "echo",    "eval",       "exec",
+	"exit",     "export",  "false",      "getent",
+	"grep",     "egrep",   "fgrep",      "head",
+	"id",       "ls",      "local",      "printf",
+	"read",     "return",  "readlink",   "realpath",
+	"sed",      "set",     "shift",      "sort",
+	"source",   "stat",    "tail",       "test",
+	"tr",       "trap",    "true",       "type",
+	"umask",    "uname",   "unset",      "wc",
+	"which",    "dpkg",    "dpkg-query", "dpkg-architecture",
+	"expr",     "md5sum",  "sha256sum",  "find",
+	"mktemp",   "sleep",   "wait",       "fi",
+	"esac",
 };
 
 /* Effects that a container image does without. */
 static const char *const harmless[] = {
-	"deb-systemd-helper", "deb-systemd-invoke", "invoke-rc.d", "update-rc.d", "systemctl",
-	"systemd-tmpfiles", "service", "db_get", "db_input", "db_go", "db_set", "db_stop",
-	"db_version", "db_fset", "db_metaget", "db_purge", "db_reset", "db_capb", "db_subst",
-	"db_register", "db_unregister", "db_title", "db_settitle", "dpkg-maintscript-helper",
-	"dpkg-trigger", "py3compile", "py3clean", "pycompile", "update-menus", "update-desktop-database",
-	"update-mime-database", "update-mime", "fc-cache", "gtk-update-icon-cache", "mandb",
-	"glib-compile-schemas", "gio-querymodules", "update-initramfs", "udevadm", "ucf", "ucfr",
-	"ucfq", "install-info", "update-info-dir", "update-icon-caches", "appstreamcli",
-	"touch", "sync", "kill", "pkill", "start-stop-daemon", "update-binfmts", "logger",
-	"depmod", "update-catalog", "update-xmlcatalog", "restorecon", "chcon", "apparmor_parser",
-	"runit-helper", "systemd-sysusers",
+	"deb-systemd-helper",
+	"deb-systemd-invoke",
+	"invoke-rc.d",
+	"update-rc.d",
+	"systemctl",
+	"systemd-tmpfiles",
+	"service",
+	"db_get",
+	"db_input",
+	"db_go",
+	"db_set",
+	"db_stop",
+	"db_version",
+	"db_fset",
+	"db_metaget",
+	"db_purge",
+	"db_reset",
+	"db_capb",
+	"db_subst",
+	"db_register",
+	"db_unregister",
+	"db_title",
+	"db_settitle",
+	"dpkg-maintscript-helper",
+	"dpkg-trigger",
+	"py3compile",
+	"py3clean",
+	"pycompile",
+	"update-menus",
+	"update-desktop-database",
+	"update-mime-database",
+	"update-mime",
+	"fc-cache",
+	"gtk-update-icon-cache",
+	"mandb",
+	"glib-compile-schemas",
+	"gio-querymodules",
+	"update-initramfs",
+	"udevadm",
+	"ucf",
+	"ucfr",
+	"ucfq",
+	"install-info",
+	"update-info-dir",
+	"update-icon-caches",
+	"appstreamcli",
+	"touch",
+	"sync",
+	"kill",
+	"pkill",
+	"start-stop-daemon",
+	"update-binfmts",
+	"logger",
+	"depmod",
+	"update-catalog",
+	"update-xmlcatalog",
+	"restorecon",
+	"chcon",
+	"apparmor_parser",
+	"runit-helper",
+	"systemd-sysusers",
 };
 
 /* Effects that an action of ours has had. */
-static const char *const done[] = { "ldconfig", "update-ca-certificates", "add-shell",
-				    "update-shells", "update-passwd", "pam-auth-update",
+static const char *const done[] = { "ldconfig",      "update-ca-certificates", "add-shell",
+				    "update-shells", "update-passwd",          "pam-auth-update",
 				    "shadowconfig" };
 
 static bool listed(const char *const *list, size_t count, const char *word)
@@ -167,7 +226,8 @@ static bool is_there(struct report *r, const char *path)
 /* Byte-code is never made: it would hold times, and programs run without. */
 static bool compiles_python(const struct script_command *c)
 {
-	bool python = str_starts(c->words[0], "/usr/bin/python3") || str_equal(c->words[0], "python3");
+	bool python =
+		str_starts(c->words[0], "/usr/bin/python3") || str_equal(c->words[0], "python3");
 
 	for (size_t i = 1; python && i < c->count; i++) {
 		if (str_ends(c->words[i], "/py_compile.py"))
@@ -258,8 +318,7 @@ static void report_script(struct report *r)
 		add(r, SCRIPT_DONE, 0, whole(r));
 		return;
 	}
-	if (!slice_starts(text, "#!") ||
-	    !memmem(text.data, MIN(text.len, (size_t)64), "sh", 2)) {
+	if (!slice_starts(text, "#!") || !memmem(text.data, MIN(text.len, (size_t)64), "sh", 2)) {
 		add(r, SCRIPT_NOT_DONE, 1, "a script in another language than sh");
 		return;
 	}

@@ -4,7 +4,8 @@
  */
 #include "builder/finish/finish.h"
 
-struct template {
+struct template
+{
 	const char *from, *to;
 };
 
@@ -25,13 +26,23 @@ static const struct {
 	uint32_t mode;
 	uint64_t gid;
 } base_dirs[] = {
-	{ "mnt", 0755, 0 },        { "srv", 0755, 0 },       { "opt", 0755, 0 },
-	{ "etc/opt", 0755, 0 },    { "var/opt", 0755, 0 },   { "media", 0755, 0 },
-	{ "var/mail", 02775, 8 },  { "run/lock", 01777, 0 }, { "usr/local", 0755, 0 },
-	{ "usr/local/share", 0755, 0 },   { "usr/local/share/man", 0755, 0 },
-	{ "usr/local/bin", 0755, 0 },     { "usr/local/games", 0755, 0 },
-	{ "usr/local/lib", 0755, 0 },     { "usr/local/include", 0755, 0 },
-	{ "usr/local/sbin", 0755, 0 },    { "usr/local/src", 0755, 0 },
+	{ "mnt", 0755, 0 },
+	{ "srv", 0755, 0 },
+	{ "opt", 0755, 0 },
+	{ "etc/opt", 0755, 0 },
+	{ "var/opt", 0755, 0 },
+	{ "media", 0755, 0 },
+	{ "var/mail", 02775, 8 },
+	{ "run/lock", 01777, 0 },
+	{ "usr/local", 0755, 0 },
+	{ "usr/local/share", 0755, 0 },
+	{ "usr/local/share/man", 0755, 0 },
+	{ "usr/local/bin", 0755, 0 },
+	{ "usr/local/games", 0755, 0 },
+	{ "usr/local/lib", 0755, 0 },
+	{ "usr/local/include", 0755, 0 },
+	{ "usr/local/sbin", 0755, 0 },
+	{ "usr/local/src", 0755, 0 },
 	{ "usr/local/etc", 0755, 0 },
 };
 
@@ -61,8 +72,9 @@ static void base_files(struct finish *f)
 	finish_link(f, "var/spool/mail", "../mail");
 	finish_link(f, "usr/local/man", "share/man");
 	for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
-		struct component_entry *e = finish_file(
-			f, logs[i], str_equal(logs[i], "var/log/btmp") ? 0660 : 0664, slice_str(""));
+		struct component_entry *e =
+			finish_file(f, logs[i], str_equal(logs[i], "var/log/btmp") ? 0660 : 0664,
+				    slice_str(""));
 
 		if (e)
 			e->tar.gid = 43; /* utmp */
@@ -136,14 +148,16 @@ static void modes(struct finish *f)
 	}
 }
 
-/* python3: its configuration; pythonX.Y-minimal: the folder for what is installed beside the distribution. */
+/* python3: its configuration; pythonX.Y-minimal: the folder for what is installed beside the
+ * distribution. */
 static void python(struct finish *f)
 {
 	if (rootfs_component(f->rootfs, COMPONENT_DEB, "python3"))
 		finish_text(f, "etc/python3/debian_config", 0644,
-			    slice_str("[DEFAULT]\n"
-				      "# how to byte-compile (comma separated: standard, optimize)\n"
-				      "byte-compile = standard\n"));
+			    slice_str(
+				    "[DEFAULT]\n"
+				    "# how to byte-compile (comma separated: standard, optimize)\n"
+				    "byte-compile = standard\n"));
 	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
 		const struct component *c = f->rootfs->parts.items[i].component;
 		size_t len = strlen(c->name);
@@ -189,11 +203,10 @@ static void pam(struct finish *f)
 					      "session\trequisite\tpam_deny.so\n"
 					      "session\trequired\tpam_permit.so\n"
 					      "session\trequired\tpam_unix.so\n" },
-		{ "etc/pam.d/common-session-noninteractive",
-		  "session\t[default=1]\tpam_permit.so\n"
-		  "session\trequisite\tpam_deny.so\n"
-		  "session\trequired\tpam_permit.so\n"
-		  "session\trequired\tpam_unix.so\n" },
+		{ "etc/pam.d/common-session-noninteractive", "session\t[default=1]\tpam_permit.so\n"
+							     "session\trequisite\tpam_deny.so\n"
+							     "session\trequired\tpam_permit.so\n"
+							     "session\trequired\tpam_unix.so\n" },
 	};
 
 	if (!rootfs_component(f->rootfs, COMPONENT_DEB, "libpam-runtime"))

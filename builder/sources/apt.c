@@ -28,7 +28,8 @@ const char *apt_debian_arch(const struct platform *platform)
 {
 	size_t row = arch_row(platform);
 
-	return row < ARRAY_LEN(archs) && str_equal(platform->os, "linux") ? archs[row].debian : NULL;
+	return row < ARRAY_LEN(archs) && str_equal(platform->os, "linux") ? archs[row].debian
+									  : NULL;
 }
 
 char *apt_fill_url(const char *url, const struct platform *platform)
@@ -105,7 +106,8 @@ static void describe_name(const struct apt_session *s, const struct deb_name *na
 	const struct deb_universe *u = &s->universe;
 	size_t shown = 0;
 
-	for (uint32_t at = name->first; at != DEB_NONE && shown < 6; at = u->packages.items[at].next) {
+	for (uint32_t at = name->first; at != DEB_NONE && shown < 6;
+	     at = u->packages.items[at].next) {
 		const struct deb_package *p = &u->packages.items[at];
 
 		strbuf_addf(out, "%s%.*s (%s)", shown++ ? ", " : "", (int)p->version.len,
@@ -131,8 +133,8 @@ static int unknown(struct apt_session *s, const struct stack_package *package,
 	if (name && name->first != DEB_NONE) {
 		describe_name(s, name, &text);
 		return stack_error(s->context->stack, package->place, err,
-				   "source '%s' has no package '%s' for %s; there is: %s", source->id,
-				   package->spec, s->arch, strbuf_text(&text));
+				   "source '%s' has no package '%s' for %s; there is: %s",
+				   source->id, package->spec, s->arch, strbuf_text(&text));
 	}
 	if (name) {
 		describe_name(s, name, &text);
@@ -192,16 +194,19 @@ static int find_root(struct apt_session *s, const struct source_request *request
 				   "NAME=VERSION, NAME=1.2.* or NAME:ARCH",
 				   package->spec ? package->spec : "requirements");
 	if (deb_is_driver(spec.name))
-		return stack_error(s->context->stack, package->place, err,
-				   "'%s' brings the driver into the image, which belongs to the host: "
-				   "name the libraries you need (cuda-toolkit-…, cuda-libraries-…), or "
-				   "leave them to the stack section",
-				   package->spec);
+		return stack_error(
+			s->context->stack, package->place, err,
+			"'%s' brings the driver into the image, which belongs to the host: "
+			"name the libraries you need (cuda-toolkit-…, cuda-libraries-…), or "
+			"leave them to the stack section",
+			package->spec);
 	if (spec.arch.len && !slice_is(spec.arch, s->arch) && !slice_is(spec.arch, "all") &&
 	    !slice_is(spec.arch, "native"))
-		return stack_error(s->context->stack, package->place, err,
-				   "'%s': packages of a foreign architecture are not supported; this "
-				   "platform's is %s", package->spec, s->arch);
+		return stack_error(
+			s->context->stack, package->place, err,
+			"'%s': packages of a foreign architecture are not supported; this "
+			"platform's is %s",
+			package->spec, s->arch);
 	spec.arch = (struct slice){ 0 };
 	at = DEB_NONE;
 	if (!spec.version.len) {
@@ -331,9 +336,10 @@ static int resolve(struct apt_session *s, const struct source_request *requests,
 		return error_wrap(err, "stage '%s'", stage);
 	}
 	if (answer.searched)
-		out_warn(s->context->out,
-			 "stage '%s': the packages fit only after a search; apt might choose others",
-			 stage);
+		out_warn(
+			s->context->out,
+			"stage '%s': the packages fit only after a search; apt might choose others",
+			stage);
 	return append(s, roots, stage, &answer, err);
 }
 
@@ -342,7 +348,8 @@ int apt_resolve_on(const struct apt_machine *machine, const struct source_contex
 		   struct error *err)
 {
 	struct apt_session s = {
-		.machine = machine, .context = context,
+		.machine = machine,
+		.context = context,
 		.arch = apt_debian_arch(&context->platform),
 		.access = { .store = context->store, .http = context->http, .now = machine->now },
 	};

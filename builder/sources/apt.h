@@ -19,7 +19,8 @@ int apt_resolve_on(const struct apt_machine *machine, const struct source_contex
 
 /* "amd64" for linux/amd64, "arm64" for linux/arm64, …; NULL for what Debian does not have. */
 const char *apt_debian_arch(const struct platform *platform);
-/* `url` with {arch}, {debarch} and {sbsa} filled in; heap. NULL when another {word} stands in it. */
+/* `url` with {arch}, {debarch} and {sbsa} filled in; heap. NULL when another {word} stands in it.
+ */
 char *apt_fill_url(const char *url, const struct platform *platform);
 
 #endif

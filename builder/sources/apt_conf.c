@@ -79,8 +79,8 @@ static bool key_is(const struct strbuf *key, const char *name)
 static void take_value(struct apt_config *out, const struct strbuf *key, struct slice value)
 {
 	if (key_is(key, "Acquire::Check-Valid-Until"))
-		out->ignore_validity = slice_is(value, "false") || slice_is(value, "no") ||
-				       slice_is(value, "0");
+		out->ignore_validity =
+			slice_is(value, "false") || slice_is(value, "no") || slice_is(value, "0");
 	else if (key_is(key, "Acquire::http::Proxy"))
 		out->http_proxy = arena_slice(&out->arena, value);
 	else if (key_is(key, "Acquire::https::Proxy"))
@@ -106,14 +106,15 @@ int apt_conf(struct slice text, const char *name, struct apt_config *out, struct
 	while (next_token(&l, &token)) {
 		if (!l.quoted && slice_is(token, "{")) {
 			if (depth == NESTING_LIMIT)
-				return error_set(err, ERROR_LIMIT, "%s:%zu: nested more than %d deep",
-						 name, l.line, NESTING_LIMIT);
+				return error_set(err, ERROR_LIMIT,
+						 "%s:%zu: nested more than %d deep", name, l.line,
+						 NESTING_LIMIT);
 			outer[depth++] = base;
 			base = key.len;
 		} else if (!l.quoted && slice_is(token, "}")) {
 			if (!depth)
-				return error_set(err, ERROR_USAGE, "%s:%zu: \"}\" without \"{\"", name,
-						 l.line);
+				return error_set(err, ERROR_USAGE, "%s:%zu: \"}\" without \"{\"",
+						 name, l.line);
 			strbuf_truncate(&key, base);
 			base = outer[--depth];
 		} else if (!l.quoted && slice_is(token, ";")) {
@@ -194,8 +195,7 @@ static int read_record(const struct deb822 *stanza, const char *name, size_t lin
 	return 0;
 }
 
-int apt_preferences(struct slice text, const char *name, struct apt_config *out,
-		    struct error *err)
+int apt_preferences(struct slice text, const char *name, struct apt_config *out, struct error *err)
 {
 	cleanup_deb822 struct deb822 stanza = { 0 };
 	size_t line = 1;

@@ -167,8 +167,7 @@ static int read_line(struct slice line, const char *name, size_t number, struct 
 	return add_source(out, &source, name, number, err);
 }
 
-int apt_sources_list(struct slice text, const char *name, struct apt_config *out,
-		     struct error *err)
+int apt_sources_list(struct slice text, const char *name, struct apt_config *out, struct error *err)
 {
 	struct slice line;
 
@@ -360,8 +359,8 @@ static int find_keyrings(const char *root, struct apt_config *out, struct error 
 	for (size_t i = 0; i < names.len; i++) {
 		if (name_counts(names.items[i], ".gpg", false) ||
 		    name_counts(names.items[i], ".asc", false))
-			vec_push(&out->keyrings, arena_printf(&out->arena, "%s/%s", folder,
-							      names.items[i]));
+			vec_push(&out->keyrings,
+				 arena_printf(&out->arena, "%s/%s", folder, names.items[i]));
 	}
 	fs_names_release(&names);
 	return 0;

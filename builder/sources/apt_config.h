@@ -1,10 +1,10 @@
 /*
  * The machine's own apt configuration: which repositories, by which keys, with which preferences.
  *
- * Read below a root folder ("/" in earnest): etc/apt/sources.list, sources.list.d/ (.list, .sources),
- * preferences, preferences.d/, trusted.gpg, trusted.gpg.d/, auth.conf, auth.conf.d/, and of apt.conf
- * and apt.conf.d/ what is named below. All strings live in the arena.
- * Source: sources.list(5), apt_preferences(5), apt.conf(5), apt_auth.conf(5).
+ * Read below a root folder ("/" in earnest): etc/apt/sources.list, sources.list.d/ (.list,
+ * .sources), preferences, preferences.d/, trusted.gpg, trusted.gpg.d/, auth.conf, auth.conf.d/, and
+ * of apt.conf and apt.conf.d/ what is named below. All strings live in the arena. Source:
+ * sources.list(5), apt_preferences(5), apt.conf(5), apt_auth.conf(5).
  */
 #ifndef BUILDER_SOURCES_APT_CONFIG_H
 #define BUILDER_SOURCES_APT_CONFIG_H
@@ -22,12 +22,13 @@ struct apt_source {
 	size_t component_count; /* 0: flat */
 	const char **architectures;
 	size_t architecture_count; /* 0: any */
-	/* Paths of keyrings and fingerprints, as written (blanks or commas between); NULL: not said. */
+	/* Paths of keyrings and fingerprints, as written (blanks or commas between); NULL: not
+	 * said. */
 	const char *signed_by;
-	const char *key_text;   /* the armoured key itself; NULL */
-	bool trusted;           /* "Trusted: yes": the signature is not asked for */
-	bool ignore_validity;   /* Valid-Until is not looked at */
-	const char *place;      /* "/etc/apt/sources.list:3" */
+	const char *key_text; /* the armoured key itself; NULL */
+	bool trusted;         /* "Trusted: yes": the signature is not asked for */
+	bool ignore_validity; /* Valid-Until is not looked at */
+	const char *place;    /* "/etc/apt/sources.list:3" */
 };
 
 struct apt_auth {
@@ -42,9 +43,10 @@ struct apt_config {
 	VEC(struct deb_pin) pins;
 	VEC(const char *) keyrings; /* trusted.gpg and trusted.gpg.d/: for sources that name none */
 	VEC(struct apt_auth) auths;
-	const char *http_proxy, *https_proxy; /* Acquire::http::Proxy, Acquire::https::Proxy; NULL */
-	const char *default_release;          /* APT::Default-Release; NULL */
-	bool ignore_validity;                 /* Acquire::Check-Valid-Until "false" */
+	const char *http_proxy,
+		*https_proxy;        /* Acquire::http::Proxy, Acquire::https::Proxy; NULL */
+	const char *default_release; /* APT::Default-Release; NULL */
+	bool ignore_validity;        /* Acquire::Check-Valid-Until "false" */
 };
 
 /*

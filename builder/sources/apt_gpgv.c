@@ -44,7 +44,7 @@ static bool strong_hash(struct slice number)
 }
 
 struct judgement {
-	bool good_pending;  /* GOODSIG seen, its VALIDSIG not yet */
+	bool good_pending; /* GOODSIG seen, its VALIDSIG not yet */
 	size_t good;
 	const char *bad;    /* reason that refuses all */
 	const char *reason; /* why one did not count */
@@ -52,7 +52,8 @@ struct judgement {
 
 static void judge_valid(struct judgement *j, struct slice line, const struct apt_keys *keys)
 {
-	/* VALIDSIG fpr date timestamp expires version reserved pubkey-algo hash-algo class primary */
+	/* VALIDSIG fpr date timestamp expires version reserved pubkey-algo hash-algo class primary
+	 */
 	struct slice fingerprint = word_at(line, 2), hash = word_at(line, 9);
 	struct slice primary = word_at(line, 11);
 
@@ -78,7 +79,8 @@ static void judge_line(struct judgement *j, struct slice line, const struct apt_
 	else if (slice_is(word, "VALIDSIG"))
 		judge_valid(j, line, keys);
 	else if (slice_is(word, "BADSIG"))
-		j->bad = "the signature does not fit the text: it was changed, or damaged on the way";
+		j->bad = "the signature does not fit the text: it was changed, or damaged on the "
+			 "way";
 	else if (slice_is(word, "EXPSIG"))
 		j->reason = "the signature has expired";
 	else if (slice_is(word, "EXPKEYSIG"))
@@ -102,7 +104,8 @@ int apt_gpgv_judge(struct slice status, const struct apt_keys *keys, struct erro
 		return error_set(err, ERROR_INTEGRITY, "%s", j.bad);
 	if (!j.good)
 		return error_set(err, ERROR_INTEGRITY, "%s",
-				 j.reason ? j.reason : "it carries no signature that gpgv can read");
+				 j.reason ? j.reason
+					  : "it carries no signature that gpgv can read");
 	return 0;
 }
 
@@ -176,10 +179,10 @@ static int add_keyrings(struct workspace *w, const struct apt_keys *keys, struct
 		cleanup_strbuf struct strbuf text = { 0 };
 
 		if (fs_read(AT_FDCWD, keys->keyrings[i], KEYRING_LIMIT, &text, err) < 0)
-			return err->code == ERROR_NOT_FOUND ?
-				       error_set(err, ERROR_INTEGRITY, "keyring %s is missing",
-						 keys->keyrings[i]) :
-				       -1;
+			return err->code == ERROR_NOT_FOUND
+				       ? error_set(err, ERROR_INTEGRITY, "keyring %s is missing",
+						   keys->keyrings[i])
+				       : -1;
 		if (add_keyring(w, strbuf_slice(&text), keys->keyrings[i], err) < 0)
 			return -1;
 	}
@@ -193,8 +196,8 @@ static int add_keyrings(struct workspace *w, const struct apt_keys *keys, struct
 static int run_gpgv(struct workspace *w, struct slice text, struct slice signature,
 		    const struct apt_keys *keys, struct error *err)
 {
-	static const char *const head[] = { "gpgv", "--homedir", NULL, "--status-fd", "1",
-					    "--ignore-time-conflict" };
+	static const char *const head[] = { "gpgv",        "--homedir", NULL,
+					    "--status-fd", "1",         "--ignore-time-conflict" };
 	const char *path = getenv("PATH");
 	cleanup_free char *path_var = xasprintf("PATH=%s", path ? path : "/usr/bin:/bin");
 	const char *env[] = { "LC_ALL=C", path_var, NULL };
@@ -220,11 +223,12 @@ static int run_gpgv(struct workspace *w, struct slice text, struct slice signatu
 	vec_push(&w->args, NULL);
 	process.argv = (const char *const *)w->args.items;
 	if (process_run(&process, &result, err) < 0)
-		return err->code == ERROR_NOT_FOUND ?
-			       error_set(err, ERROR_NOT_FOUND,
+		return err->code == ERROR_NOT_FOUND
+			       ? error_set(
+					 err, ERROR_NOT_FOUND,
 					 "signatures are checked by gpgv, which is not installed: "
-					 "install it (package gpgv)") :
-			       -1;
+					 "install it (package gpgv)")
+			       : -1;
 	if (result.timed_out)
 		return error_set(err, ERROR_SYSTEM, "gpgv did not end within a minute");
 	return apt_gpgv_judge(strbuf_slice(&result.out_stdout), keys, err);
@@ -259,12 +263,12 @@ int apt_release_verify(struct slice text, struct slice signature, const struct a
 		return error_set(err, ERROR_INTEGRITY,
 				 "%.180s: not trusted by %.120s: %.120s; %s%s", name,
 				 strbuf_text(&names), reason,
-				 strstr(reason, "key") ?
-					 "get the repository's current key and name its file as " :
-					 "use another mirror, or tell its owner",
-				 !strstr(reason, "key") ? "" :
-				 keys->setting		? keys->setting :
-							  "signed-by");
+				 strstr(reason, "key")
+					 ? "get the repository's current key and name its file as "
+					 : "use another mirror, or tell its owner",
+				 !strstr(reason, "key") ? ""
+				 : keys->setting        ? keys->setting
+							: "signed-by");
 	}
 	return rc;
 }

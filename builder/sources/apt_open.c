@@ -27,9 +27,9 @@ static void record(const struct apt_session *s, const char *id, const struct apt
 {
 	struct lockfile *lock = s->context->lock;
 	struct lock_source *found = NULL;
-	char *suite = component ? arena_printf(&lock->arena, "%s/%s %s", r->suite, component,
-					       s->arch) :
-				  arena_printf(&lock->arena, "%s %s", r->suite, s->arch);
+	char *suite = component
+			      ? arena_printf(&lock->arena, "%s/%s %s", r->suite, component, s->arch)
+			      : arena_printf(&lock->arena, "%s %s", r->suite, s->arch);
 	char date[32];
 
 	for (size_t i = 0; i < lock->sources.len; i++) {
@@ -55,9 +55,13 @@ static int add_index(struct apt_session *s, const struct stack_source *source,
 	struct strbuf *text = xcalloc(1, sizeof(*text));
 	struct deb_index index = {
 		.id = source->id,
-		.base = r->base, .host = r->host, .component = component ? component : "",
-		.suite = r->release.suite, .codename = r->release.codename,
-		.origin = r->release.origin, .label = r->release.label,
+		.base = r->base,
+		.host = r->host,
+		.component = component ? component : "",
+		.suite = r->release.suite,
+		.codename = r->release.codename,
+		.origin = r->release.origin,
+		.label = r->release.label,
 		.release_version = r->release.version,
 		.not_automatic = r->release.not_automatic,
 		.but_automatic_upgrades = r->release.but_automatic_upgrades,
@@ -66,8 +70,8 @@ static int add_index(struct apt_session *s, const struct stack_source *source,
 
 	vec_push(&s->texts, text);
 	index.label_text = component ? arena_printf(&r->arena, "%s%s/binary-%s/Packages",
-						    r->display, component, arch) :
-				       arena_printf(&r->arena, "%sPackages", r->display);
+						    r->display, component, arch)
+				     : arena_printf(&r->arena, "%sPackages", r->display);
 	rc = apt_repository_packages(&s->access, r, component, arch, text, err);
 	if (rc <= 0)
 		return rc;
@@ -184,9 +188,10 @@ static int host_keys(struct apt_session *s, const struct apt_source *entry, stru
 		else if (is_fingerprint(word))
 			out->fingerprints[out->keys.fingerprint_count++] = arena_slice(a, word);
 		else
-			return error_set(err, ERROR_USAGE,
-					 "%s: signed-by is neither a path nor a fingerprint: '%.*s'",
-					 entry->place, (int)word.len, (const char *)word.data);
+			return error_set(
+				err, ERROR_USAGE,
+				"%s: signed-by is neither a path nor a fingerprint: '%.*s'",
+				entry->place, (int)word.len, (const char *)word.data);
 	}
 	out->keys.fingerprints = out->fingerprints;
 	out->keys.keyrings = out->paths;
@@ -244,8 +249,8 @@ static const char *fill_arch(struct apt_session *s, const char *text)
 	const char *mark = strstr(text, "$(ARCH)");
 
 	return mark ? arena_printf(&s->own.arena, "%.*s%s%s", (int)(mark - text), text, s->arch,
-				   mark + strlen("$(ARCH)")) :
-		      text;
+				   mark + strlen("$(ARCH)"))
+		    : text;
 }
 
 static int add_host(struct apt_session *s, const struct stack_source *source, struct error *err)
@@ -273,18 +278,19 @@ static int add_host(struct apt_session *s, const struct stack_source *source, st
 			return error_wrap(err, "source '%s'", source->id);
 	}
 	if (!used)
-		return stack_error(s->context->stack, source->place, err,
-				   "source '%s': the machine's apt configuration has no source for %s",
-				   source->id, s->arch);
+		return stack_error(
+			s->context->stack, source->place, err,
+			"source '%s': the machine's apt configuration has no source for %s",
+			source->id, s->arch);
 	return 0;
 }
 
-static int add_explicit(struct apt_session *s, const struct stack_source *source,
-			struct error *err)
+static int add_explicit(struct apt_session *s, const struct stack_source *source, struct error *err)
 {
 	const struct stack *stack = s->context->stack;
 	const char *suite = source->suite ? source->suite : "./";
-	struct apt_source entry = { .suite = suite, .components = source->components.items,
+	struct apt_source entry = { .suite = suite,
+				    .components = source->components.items,
 				    .component_count = source->components.count };
 	cleanup_free char *url = NULL;
 	const char *path;
@@ -293,25 +299,30 @@ static int add_explicit(struct apt_session *s, const struct stack_source *source
 	if (!source->url || !source->signed_by)
 		return stack_error(stack, source->place, err,
 				   "source '%s': an apt source that is not the host's needs %s",
-				   source->id, source->url ? "signed-by: the file with the key of "
-							     "the repository" :
-							     "url");
+				   source->id,
+				   source->url ? "signed-by: the file with the key of "
+						 "the repository"
+					       : "url");
 	if (str_ends(suite, "/") != (source->components.count == 0))
-		return stack_error(stack, source->place, err,
-				   "source '%s': a suite that ends in \"/\" (a flat repository) takes "
-				   "no components, any other needs them",
-				   source->id);
+		return stack_error(
+			stack, source->place, err,
+			"source '%s': a suite that ends in \"/\" (a flat repository) takes "
+			"no components, any other needs them",
+			source->id);
 	url = apt_fill_url(source->url, &s->context->platform);
 	if (!url)
-		return stack_error(stack, source->place, err,
-				   "source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
-				   "in", source->id);
+		return stack_error(
+			stack, source->place, err,
+			"source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
+			"in",
+			source->id);
 	entry.uri = arena_printf(&s->own.arena, "%s%s", url, str_ends(url, "/") ? "" : "/");
-	path = source->signed_by[0] == '/' ?
-		       source->signed_by :
-		       arena_printf(&s->own.arena, "%s/%s",
-				    stack->directory && *stack->directory ? stack->directory : ".",
-				    source->signed_by);
+	path = source->signed_by[0] == '/'
+		       ? source->signed_by
+		       : arena_printf(&s->own.arena, "%s/%s",
+				      stack->directory && *stack->directory ? stack->directory
+									    : ".",
+				      source->signed_by);
 	if (add_repository(s, source, &entry, &keys, NULL, err) < 0)
 		return err->code == ERROR_USAGE ? -1 : error_wrap(err, "source '%s'", source->id);
 	return 0;
@@ -327,8 +338,8 @@ int apt_session_open(struct apt_session *s, struct error *err)
 		int rc = 0;
 
 		if (source->type == SOURCE_APT)
-			rc = source->from_host ? add_host(s, source, err) :
-						 add_explicit(s, source, err);
+			rc = source->from_host ? add_host(s, source, err)
+					       : add_explicit(s, source, err);
 		if (rc < 0)
 			return -1;
 	}

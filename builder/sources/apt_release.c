@@ -50,7 +50,8 @@ static int split_text(struct slice *rest, const char *name, struct strbuf *out, 
 		if (slice_starts(line, "- "))
 			line = slice_of(line.data + 2, line.len - 2);
 		else if (line.len && line.data[0] == '-')
-			return bad(name, "a line of the signed text begins with \"-\" unescaped", err);
+			return bad(name, "a line of the signed text begins with \"-\" unescaped",
+				   err);
 		if (!first)
 			strbuf_addc(out, '\n');
 		strbuf_add(out, line.data, line.len);
@@ -168,7 +169,8 @@ static int read_files(struct slice list, const char *name, struct apt_release *o
 		if (!split_file_line(line, &hex, &size, &path) ||
 		    digest_parse_sha256_hex(hex, &file->digest, err) < 0 ||
 		    !slice_u64(size, &file->size))
-			return bad(name, "a line of its SHA256 list is not \"digest size path\"", err);
+			return bad(name, "a line of its SHA256 list is not \"digest size path\"",
+				   err);
 		if (out->files.len == FILES_LIMIT)
 			return error_set(err, ERROR_LIMIT, "%s: lists more than %d files", name,
 					 FILES_LIMIT);
@@ -236,13 +238,14 @@ int apt_release_check_time(const struct apt_release *r, const char *name, int64_
 	char until[32], date[32];
 
 	if (r->valid_until && r->valid_until < now)
-		return error_set(err, ERROR_INTEGRITY,
-				 "%s: expired on %s (Valid-Until): the mirror no longer follows its "
-				 "source; use another, or set Check-Valid-Until to no for this one",
-				 name, apt_date_text(r->valid_until, until));
+		return error_set(
+			err, ERROR_INTEGRITY,
+			"%s: expired on %s (Valid-Until): the mirror no longer follows its "
+			"source; use another, or set Check-Valid-Until to no for this one",
+			name, apt_date_text(r->valid_until, until));
 	if (r->date > now + 24 * 60 * 60)
 		return error_set(err, ERROR_INTEGRITY,
-				 "%s: is dated %s, which is yet to come: set this machine's clock", name,
-				 apt_date_text(r->date, date));
+				 "%s: is dated %s, which is yet to come: set this machine's clock",
+				 name, apt_date_text(r->date, date));
 	return 0;
 }

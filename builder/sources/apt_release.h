@@ -24,8 +24,8 @@ struct apt_release {
 	struct arena arena;
 	const char *suite, *codename, *origin, *label, *version; /* "" where not said */
 	const char *architectures, *components;                  /* words; "" */
-	int64_t date;        /* seconds since 1970 */
-	int64_t valid_until; /* 0: not said */
+	int64_t date;                                            /* seconds since 1970 */
+	int64_t valid_until;                                     /* 0: not said */
 	bool by_hash, not_automatic, but_automatic_upgrades;
 	bool no_all_packages; /* "No-Support-for-Architecture-all: Packages" */
 	struct map files;     /* path → struct apt_release_file */
@@ -71,7 +71,8 @@ struct apt_keys {
 
 /*
  * Check `text` against a detached, armoured or binary `signature`. `name` is the address it came
- * from. ERROR_INTEGRITY names it, the keyrings and what to do; ERROR_NOT_FOUND when gpgv is missing.
+ * from. ERROR_INTEGRITY names it, the keyrings and what to do; ERROR_NOT_FOUND when gpgv is
+ * missing.
  */
 int apt_release_verify(struct slice text, struct slice signature, const struct apt_keys *keys,
 		       const char *name, struct error *err) MUST_USE;

@@ -72,8 +72,8 @@ static int fetch_release(const struct apt_access *access, struct apt_repository 
 }
 
 static int check_release(const struct apt_access *access, const struct apt_source *source,
-			 const struct apt_keys *keys, struct strbuf *text,
-			 struct strbuf *signature, struct apt_repository *r, struct error *err)
+			 const struct apt_keys *keys, struct strbuf *text, struct strbuf *signature,
+			 struct apt_repository *r, struct error *err)
 {
 	cleanup_free char *name = xasprintf("%sRelease", r->display);
 
@@ -82,14 +82,14 @@ static int check_release(const struct apt_access *access, const struct apt_sourc
 				 "%s: is not signed (no InRelease, no Release.gpg beside it); "
 				 "use a signed repository",
 				 name);
-	if (!source->trusted && apt_release_verify(strbuf_slice(text), strbuf_slice(signature),
-						   keys, name, err) < 0)
+	if (!source->trusted &&
+	    apt_release_verify(strbuf_slice(text), strbuf_slice(signature), keys, name, err) < 0)
 		return -1;
 	if (apt_release_parse(strbuf_slice(text), name, &r->release, err) < 0)
 		return -1;
-	return source->ignore_validity ?
-		       0 :
-		       apt_release_check_time(&r->release, name, access->now, err);
+	return source->ignore_validity
+		       ? 0
+		       : apt_release_check_time(&r->release, name, access->now, err);
 }
 
 static char *decode_percent(struct slice s)
@@ -98,9 +98,9 @@ static char *decode_percent(struct slice s)
 	struct strbuf out = { 0 };
 
 	for (size_t i = 0; i < s.len; i++) {
-		const char *hi = i + 2 < s.len && s.data[i] == '%' ?
-					 strchr(digits, s.data[i + 1] | 0x20) :
-					 NULL;
+		const char *hi = i + 2 < s.len && s.data[i] == '%'
+					 ? strchr(digits, s.data[i + 1] | 0x20)
+					 : NULL;
 		const char *lo = hi && *hi ? strchr(digits, s.data[i + 2] | 0x20) : NULL;
 
 		if (lo && *lo) {
@@ -147,8 +147,10 @@ static int set_addresses(const struct apt_source *source, struct apt_repository 
 
 	if (!supported(uri)) {
 		display = http_url_display(uri);
-		return error_set(err, ERROR_USAGE, "%s: only http, https, file and copy addresses "
-				 "are read", display);
+		return error_set(err, ERROR_USAGE,
+				 "%s: only http, https, file and copy addresses "
+				 "are read",
+				 display);
 	}
 	if (str_starts(uri, "file:") || str_starts(uri, "copy:")) {
 		uri += 5;
@@ -214,10 +216,9 @@ static int download_index(const struct apt_access *access, const struct apt_repo
 	cleanup_store_put struct store_pending pending = { 0 };
 	cleanup_sink struct sink *limited = NULL;
 	char hex[DIGEST_HEX_MAX];
-	cleanup_free char *url =
-		by_hash ? xasprintf("%s%sby-hash/SHA256/%s", r->url, folder,
-				    digest_hex(&v->file->digest, hex)) :
-			  xasprintf("%s%s%s", r->url, folder, v->name);
+	cleanup_free char *url = by_hash ? xasprintf("%s%sby-hash/SHA256/%s", r->url, folder,
+						     digest_hex(&v->file->digest, hex))
+					 : xasprintf("%s%s%s", r->url, folder, v->name);
 	struct digest digest;
 	uint64_t size;
 
@@ -225,9 +226,9 @@ static int download_index(const struct apt_access *access, const struct apt_repo
 		return -1;
 	limited = sink_limit(pending.sink, v->file->size);
 	if (http_download(access->http, url, r->authorization, TRIES, limited, err) < 0)
-		return err->code == ERROR_INTEGRITY ?
-			       error_wrap(err, "%s%s%s", r->display, folder, v->name) :
-			       -1;
+		return err->code == ERROR_INTEGRITY
+			       ? error_wrap(err, "%s%s%s", r->display, folder, v->name)
+			       : -1;
 	if (store_put_commit(&pending, &v->file->digest, v->file->size, &digest, &size, err) < 0)
 		return error_wrap(err,
 				  "%s%s%s is not what the Release file says (a mirror caught while "

@@ -95,10 +95,9 @@ static const char *decode_block(struct slice *rest, struct strbuf *out)
 				return "the base64 text is cut off";
 			made = slice_of(out->data + from, out->len - from);
 			if (has_crc && (crc.len != 3 ||
-					armor_crc24(made) !=
-						((uint32_t)(uint8_t)crc.data[0] << 16 |
-						 (uint32_t)(uint8_t)crc.data[1] << 8 |
-						 (uint8_t)crc.data[2])))
+					armor_crc24(made) != ((uint32_t)(uint8_t)crc.data[0] << 16 |
+							      (uint32_t)(uint8_t)crc.data[1] << 8 |
+							      (uint8_t)crc.data[2])))
 				return "its check sum (CRC-24) does not match";
 			return NULL;
 		}

@@ -13,7 +13,8 @@ bool armor_is(struct slice text);
  * Append the bytes of every "PGP PUBLIC KEY BLOCK" of a text; what stands between blocks is
  * skipped. ERROR_FORMAT when a block cannot be read, its CRC-24 is wrong, or there is none.
  */
-int armor_decode(struct slice text, const char *name, struct strbuf *out, struct error *err) MUST_USE;
+int armor_decode(struct slice text, const char *name, struct strbuf *out,
+		 struct error *err) MUST_USE;
 /* CRC-24 of RFC 4880. */
 uint32_t armor_crc24(struct slice bytes);
 

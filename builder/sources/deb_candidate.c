@@ -96,7 +96,8 @@ static int default_priority(const struct deb_universe *u, const struct deb_index
 {
 	if (index->installed)
 		return 100;
-	if (u->default_release && is_any_of(slice_str(u->default_release), index->suite, index->codename))
+	if (u->default_release &&
+	    is_any_of(slice_str(u->default_release), index->suite, index->codename))
 		return 990;
 	if (index->not_automatic)
 		return index->but_automatic_upgrades ? 100 : 1;
@@ -304,14 +305,21 @@ static bool all_of(struct slice s, const char *set)
 
 bool deb_is_driver(struct slice name)
 {
-	static const char *const exact[] = { "cuda", "cuda-drivers", "libcuda1", "nvidia-open",
-					     "nvidia-smi", "nvidia-driver", "nvidia-fabricmanager" };
+	static const char *const exact[] = {
+		"cuda",          "cuda-drivers",        "libcuda1", "nvidia-open", "nvidia-smi",
+		"nvidia-driver", "nvidia-fabricmanager"
+	};
 	static const char *const begins[] = {
-		"cuda-drivers-", "cuda-runtime-",  "nvidia-driver-",    "nvidia-kernel-",
-		"nvidia-dkms-",  "nvidia-open-",   "libnvidia-compute", "nvidia-compute-utils-",
-		"nvidia-utils-", "libnvidia-ml1",  "libcuda1-",         "nvidia-fabricmanager-",
-		"nvidia-headless-", "libnvidia-decode", "libnvidia-encode", "libnvidia-ptxjitcompiler",
-		"nvidia-kernel", "nvidia-legacy-", "nvidia-tesla-",
+		"cuda-drivers-",     "cuda-runtime-",
+		"nvidia-driver-",    "nvidia-kernel-",
+		"nvidia-dkms-",      "nvidia-open-",
+		"libnvidia-compute", "nvidia-compute-utils-",
+		"nvidia-utils-",     "libnvidia-ml1",
+		"libcuda1-",         "nvidia-fabricmanager-",
+		"nvidia-headless-",  "libnvidia-decode",
+		"libnvidia-encode",  "libnvidia-ptxjitcompiler",
+		"nvidia-kernel",     "nvidia-legacy-",
+		"nvidia-tesla-",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(exact); i++) {

@@ -13,8 +13,8 @@ enum { ENTRIES_LIMIT = 2000000, CONTROL_FILE_LIMIT = 16 * 1024 * 1024, CONTROL_F
 struct reading {
 	struct component *c;
 	struct sink *content;
-	uint64_t written;  /* bytes of content so far */
-	struct map paths;  /* path → the entry's type + 1, as a pointer */
+	uint64_t written; /* bytes of content so far */
+	struct map paths; /* path → the entry's type + 1, as a pointer */
 	bool has_control;
 };
 
@@ -149,8 +149,8 @@ static int check_parents(const struct reading *r, const char *path, struct error
 		mark = map_get(&r->paths, copy);
 		if (mark && mark != type_mark(TAR_DIR))
 			return error_set(err, ERROR_FORMAT,
-					 "%s lies below %s, which is no folder in this package", path,
-					 copy);
+					 "%s lies below %s, which is no folder in this package",
+					 path, copy);
 	}
 	return 0;
 }
@@ -195,8 +195,9 @@ static int read_data_entry(struct reading *r, const struct tar_entry *e, struct 
 	if (bytes != e->size)
 		return error_set(err, ERROR_FORMAT, "%s: %" PRIu64 " bytes instead of %" PRIu64,
 				 e->path, bytes, e->size);
-	made->content = (struct content){ .kind = CONTENT_RANGE, .fd = -1, .offset = r->written,
-					  .path = made->tar.path };
+	made->content = (struct content){
+		.kind = CONTENT_RANGE, .fd = -1, .offset = r->written, .path = made->tar.path
+	};
 	r->written += bytes;
 	return 0;
 }
@@ -227,8 +228,7 @@ static bool is_tar_member(const char *name, const char *stem)
 static int read_tar_member(struct reading *r, struct ar_reader *ar, const char *name,
 			   read_tar_fn *read_tar, struct error *err)
 {
-	cleanup_stream struct stream *plain =
-		decompress_auto(ar_read_content(ar), NULL, err);
+	cleanup_stream struct stream *plain = decompress_auto(ar_read_content(ar), NULL, err);
 
 	if (!plain || read_tar(r, plain, err) < 0)
 		return error_wrap(err, "%s", name);
@@ -272,7 +272,8 @@ static int read_members(struct reading *r, struct ar_reader *ar, struct error *e
 			return -1;
 	}
 	if (rc == 0 && !has_data)
-		return error_set(err, ERROR_FORMAT, "no .deb: control.tar and data.tar are missing");
+		return error_set(err, ERROR_FORMAT,
+				 "no .deb: control.tar and data.tar are missing");
 	return rc;
 }
 

@@ -315,8 +315,8 @@ static void choose_required(struct deb_state *s, size_t from)
  * The walk once more, without the options that what is required rules out: apt protects what
  * there is no choice about before it chooses anything.
  */
-static bool walk_beside_required(struct deb_universe *u, const struct deb_root *roots,
-				 size_t count, struct deb_answer *out)
+static bool walk_beside_required(struct deb_universe *u, const struct deb_root *roots, size_t count,
+				 struct deb_answer *out)
 {
 	struct deb_state s, required;
 	struct error ignored = { 0 };

@@ -85,7 +85,8 @@ static uint32_t installed_version(const struct deb_state *s, uint32_t package)
 void deb_state_choose(struct deb_state *s, uint32_t package, uint32_t wanted_by)
 {
 	const struct deb_package *p = package_at(s, package);
-	struct deb_chosen c = { .package = package, .wanted_by = wanted_by,
+	struct deb_chosen c = { .package = package,
+				.wanted_by = wanted_by,
 				.conflicts_mark = (uint32_t)s->conflicts.len,
 				.replaced = installed_version(s, package) };
 
@@ -177,9 +178,8 @@ static bool conflict_hits(const struct deb_state *s, const struct deb_relation *
 		return deb_version_satisfies(q->version, r->op, r->version);
 	while (deb_relation_group(&rest, &group)) {
 		if (deb_relation_next(&group, &given) == 1 && slice_equal(given.name, r->name) &&
-		    (r->op == DEB_ANY ||
-		     (given.version.len &&
-		      deb_version_satisfies(given.version, r->op, r->version))))
+		    (r->op == DEB_ANY || (given.version.len &&
+					  deb_version_satisfies(given.version, r->op, r->version))))
 			return true;
 	}
 	return false;
@@ -205,8 +205,7 @@ static uint32_t hits_present(const struct deb_state *s, uint32_t package, struct
 			    conflict_hits(s, &r, at))
 				return at;
 		}
-		for (uint32_t i = name->provider; i != DEB_NONE;
-		     i = s->u->provides.items[i].next) {
+		for (uint32_t i = name->provider; i != DEB_NONE; i = s->u->provides.items[i].next) {
 			uint32_t at = s->u->provides.items[i].package;
 
 			if (s->present[at] && at != replaced && !same_package(s, at, package) &&

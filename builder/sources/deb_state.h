@@ -9,8 +9,8 @@
 
 /* Why a package cannot be had, once that is known; texts in the walk's arena. */
 struct deb_refusal {
-	const char *text;   /* "conflicts with …", "is 1.2" */
-	uint32_t package;   /* refused, or DEB_NONE */
+	const char *text; /* "conflicts with …", "is 1.2" */
+	uint32_t package; /* refused, or DEB_NONE */
 };
 
 /* A group of alternatives that could not be met. */
@@ -35,11 +35,11 @@ struct deb_conflict {
 struct deb_state {
 	struct deb_universe *u;
 	struct arena arena;
-	uint8_t *present;     /* per package: 1 chosen or installed */
-	bool *discarded;      /* per package: failed, not to be tried again */
+	uint8_t *present;              /* per package: 1 chosen or installed */
+	bool *discarded;               /* per package: failed, not to be tried again */
 	struct deb_failure **failures; /* per package: why it failed, or NULL */
-	struct deb_state *required; /* holds what every set has to hold; NULL: not known */
-	uint32_t *conflicts_of; /* per name: last entry of conflicts, or DEB_NONE */
+	struct deb_state *required;    /* holds what every set has to hold; NULL: not known */
+	uint32_t *conflicts_of;        /* per name: last entry of conflicts, or DEB_NONE */
 	VEC(struct deb_chosen) chosen;
 	VEC(struct deb_conflict) conflicts;
 };

@@ -58,9 +58,13 @@ static struct deb_name *add_name(struct deb_universe *u, struct slice name)
 		grow(u);
 	at = slot_of(u, name);
 	if (!u->slots[at]) {
-		struct deb_name n = { .text = name, .first = DEB_NONE, .last = DEB_NONE,
-				      .provider = DEB_NONE, .last_provider = DEB_NONE,
-				      .candidate = DEB_NONE, .mention = DEB_NONE };
+		struct deb_name n = { .text = name,
+				      .first = DEB_NONE,
+				      .last = DEB_NONE,
+				      .provider = DEB_NONE,
+				      .last_provider = DEB_NONE,
+				      .candidate = DEB_NONE,
+				      .mention = DEB_NONE };
 
 		vec_push(&u->names, n);
 		u->slots[at] = (uint32_t)u->names.len;
@@ -69,19 +73,49 @@ static struct deb_name *add_name(struct deb_universe *u, struct slice name)
 }
 
 enum field {
-	F_PACKAGE, F_VERSION, F_ARCH, F_SOURCE, F_PRE_DEPENDS, F_DEPENDS, F_CONFLICTS, F_BREAKS,
-	F_PROVIDES, F_RECOMMENDS, F_SUGGESTS, F_REPLACES, F_ENHANCES, F_FILENAME, F_SIZE, F_SHA256, F_PRIORITY, F_MULTI_ARCH, F_ESSENTIAL, F_STATUS,
+	F_PACKAGE,
+	F_VERSION,
+	F_ARCH,
+	F_SOURCE,
+	F_PRE_DEPENDS,
+	F_DEPENDS,
+	F_CONFLICTS,
+	F_BREAKS,
+	F_PROVIDES,
+	F_RECOMMENDS,
+	F_SUGGESTS,
+	F_REPLACES,
+	F_ENHANCES,
+	F_FILENAME,
+	F_SIZE,
+	F_SHA256,
+	F_PRIORITY,
+	F_MULTI_ARCH,
+	F_ESSENTIAL,
+	F_STATUS,
 	F_COUNT,
 };
 
 static const char *const field_names[F_COUNT] = {
-	[F_PACKAGE] = "package", [F_VERSION] = "version", [F_ARCH] = "architecture",
-	[F_SOURCE] = "source", [F_PRE_DEPENDS] = "pre-depends", [F_DEPENDS] = "depends",
-	[F_CONFLICTS] = "conflicts", [F_BREAKS] = "breaks", [F_PROVIDES] = "provides",
-	[F_RECOMMENDS] = "recommends", [F_SUGGESTS] = "suggests", [F_REPLACES] = "replaces",
+	[F_PACKAGE] = "package",
+	[F_VERSION] = "version",
+	[F_ARCH] = "architecture",
+	[F_SOURCE] = "source",
+	[F_PRE_DEPENDS] = "pre-depends",
+	[F_DEPENDS] = "depends",
+	[F_CONFLICTS] = "conflicts",
+	[F_BREAKS] = "breaks",
+	[F_PROVIDES] = "provides",
+	[F_RECOMMENDS] = "recommends",
+	[F_SUGGESTS] = "suggests",
+	[F_REPLACES] = "replaces",
 	[F_ENHANCES] = "enhances",
-	[F_FILENAME] = "filename", [F_SIZE] = "size", [F_SHA256] = "sha256",
-	[F_PRIORITY] = "priority", [F_MULTI_ARCH] = "multi-arch", [F_ESSENTIAL] = "essential",
+	[F_FILENAME] = "filename",
+	[F_SIZE] = "size",
+	[F_SHA256] = "sha256",
+	[F_PRIORITY] = "priority",
+	[F_MULTI_ARCH] = "multi-arch",
+	[F_ESSENTIAL] = "essential",
 	[F_STATUS] = "status",
 };
 
@@ -184,8 +218,8 @@ static int read_file_fields(struct slice f[F_COUNT], const char *index, size_t l
 	if (!f[F_FILENAME].len || !f[F_SHA256].len || !f[F_SIZE].len)
 		return 0; /* may be listed, but cannot be had */
 	if (!filename_valid(f[F_FILENAME]))
-		return bad_field(index, line, p->name, "Filename is no path below the repository:",
-				 f[F_FILENAME], err);
+		return bad_field(index, line, p->name,
+				 "Filename is no path below the repository:", f[F_FILENAME], err);
 	if (!hex64(f[F_SHA256]))
 		return bad_field(index, line, p->name, "SHA256 is no digest:", f[F_SHA256], err);
 	if (!slice_u64(f[F_SIZE], &p->size) || !p->size || p->size > UINT64_C(1) << 40)
@@ -199,14 +233,23 @@ static int read_package(struct slice f[F_COUNT], const char *index, size_t line,
 			struct deb_package *p, struct error *err)
 {
 	*p = (struct deb_package){
-		.name = f[F_PACKAGE], .version = f[F_VERSION], .arch = f[F_ARCH],
-		.source = f[F_SOURCE], .pre_depends = f[F_PRE_DEPENDS], .depends = f[F_DEPENDS],
-		.conflicts = f[F_CONFLICTS], .breaks = f[F_BREAKS], .provides = f[F_PROVIDES],
-		.recommends = f[F_RECOMMENDS], .suggests = f[F_SUGGESTS],
-		.replaces = f[F_REPLACES], .enhances = f[F_ENHANCES],
+		.name = f[F_PACKAGE],
+		.version = f[F_VERSION],
+		.arch = f[F_ARCH],
+		.source = f[F_SOURCE],
+		.pre_depends = f[F_PRE_DEPENDS],
+		.depends = f[F_DEPENDS],
+		.conflicts = f[F_CONFLICTS],
+		.breaks = f[F_BREAKS],
+		.provides = f[F_PROVIDES],
+		.recommends = f[F_RECOMMENDS],
+		.suggests = f[F_SUGGESTS],
+		.replaces = f[F_REPLACES],
+		.enhances = f[F_ENHANCES],
 		.priority = parse_priority(f[F_PRIORITY]),
 		.multi_arch = parse_multi_arch(f[F_MULTI_ARCH]),
-		.essential = same_word(f[F_ESSENTIAL], "yes"), .next = DEB_NONE,
+		.essential = same_word(f[F_ESSENTIAL], "yes"),
+		.next = DEB_NONE,
 	};
 	if (!deb_name_valid(p->name))
 		return bad_field(index, line, p->name, "the name is none;", p->name, err);
@@ -321,9 +364,9 @@ static void mention_field(struct deb_universe *u, struct slice field)
 static void mention_package(struct deb_universe *u, uint32_t at)
 {
 	const struct deb_package *p = &u->packages.items[at];
-	struct slice fields[] = { p->pre_depends, p->depends,  p->conflicts, p->breaks,
-				  p->recommends,  p->suggests, p->replaces,  p->enhances,
-				  p->provides };
+	struct slice fields[] = { p->pre_depends, p->depends,    p->conflicts,
+				  p->breaks,      p->recommends, p->suggests,
+				  p->replaces,    p->enhances,   p->provides };
 
 	mention(u, p->name);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)

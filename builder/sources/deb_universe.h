@@ -19,21 +19,21 @@
 #define DEB_NONE UINT32_MAX
 
 enum deb_priority { /* required first, as it is preferred */
-	DEB_REQUIRED = 1,
-	DEB_IMPORTANT,
-	DEB_STANDARD,
-	DEB_OPTIONAL,
-	DEB_EXTRA,
+		    DEB_REQUIRED = 1,
+		    DEB_IMPORTANT,
+		    DEB_STANDARD,
+		    DEB_OPTIONAL,
+		    DEB_EXTRA,
 };
 
 enum deb_multi_arch { DEB_MULTI_NO, DEB_MULTI_SAME, DEB_MULTI_FOREIGN, DEB_MULTI_ALLOWED };
 
 /* Where packages come from: one Packages file. Texts are borrowed; NULL where unknown. */
 struct deb_index {
-	const char *id;     /* of the source in the manifest */
+	const char *id;         /* of the source in the manifest */
 	const char *label_text; /* for people: "bookworm/main amd64 of http://…" */
-	const char *base;   /* address that Filename is relative to, ends in "/" */
-	const char *host;   /* of the address; "" for local ones */
+	const char *base;       /* address that Filename is relative to, ends in "/" */
+	const char *host;       /* of the address; "" for local ones */
 	const char *suite, *codename, *origin, *label, *release_version, *component;
 	bool not_automatic, but_automatic_upgrades, installed;
 };
@@ -41,12 +41,14 @@ struct deb_index {
 struct deb_package {
 	struct slice name, version, arch, source;
 	struct slice pre_depends, depends, conflicts, breaks, provides;
-	struct slice recommends, suggests, replaces, enhances; /* count for deb_mention_rank alone */
-	struct slice filename, sha256; /* sha256: 64 hex digits, checked; empty: no file is offered */
-	uint64_t size;                 /* bytes of the .deb */
-	uint32_t index;                /* into universe.indexes */
-	uint32_t next;                 /* next package of that name, in index order; DEB_NONE */
-	uint8_t priority, multi_arch;  /* enum deb_priority, enum deb_multi_arch */
+	struct slice recommends, suggests, replaces,
+		enhances; /* count for deb_mention_rank alone */
+	struct slice filename,
+		sha256; /* sha256: 64 hex digits, checked; empty: no file is offered */
+	uint64_t size;  /* bytes of the .deb */
+	uint32_t index; /* into universe.indexes */
+	uint32_t next;  /* next package of that name, in index order; DEB_NONE */
+	uint8_t priority, multi_arch; /* enum deb_priority, enum deb_multi_arch */
 	bool essential;
 };
 
@@ -62,9 +64,9 @@ struct deb_pin {
 /* A name that a package has or provides. */
 struct deb_name {
 	struct slice text;
-	uint32_t first, last; /* packages of that name */
+	uint32_t first, last;             /* packages of that name */
 	uint32_t provider, last_provider; /* entries of universe.provides */
-	uint32_t candidate;   /* of the native architecture, once looked up; see `looked_up` */
+	uint32_t candidate; /* of the native architecture, once looked up; see `looked_up` */
 	bool looked_up, forced;
 	uint32_t mention; /* see deb_mention_rank; DEB_NONE: not met so far */
 };
@@ -79,7 +81,8 @@ struct deb_universe {
 	const struct deb_pin *pins;
 	size_t pin_count;
 	const char *default_release; /* 990 for it; NULL */
-	unsigned cuda_major, cuda_minor; /* of the stack: which "+cudaX.Y" builds fit; major 0: any */
+	unsigned cuda_major,
+		cuda_minor; /* of the stack: which "+cudaX.Y" builds fit; major 0: any */
 	VEC(struct deb_index) indexes;
 	VEC(struct deb_package) packages;
 	VEC(struct deb_name) names;
@@ -112,8 +115,8 @@ struct slice deb_package_arch(const struct deb_universe *u, const struct deb_pac
  */
 uint32_t deb_candidate(struct deb_universe *u, struct slice name, struct slice arch);
 /*
- * Place of a package's name in the order in which the indexes first mention each name, as a package,
- * in a relation or as provided: what apt numbers packages by. Of providers that are equal
+ * Place of a package's name in the order in which the indexes first mention each name, as a
+ * package, in a relation or as provided: what apt numbers packages by. Of providers that are equal
  * otherwise it takes the one that comes last in it.
  */
 uint32_t deb_mention_rank(struct deb_universe *u, uint32_t package);

@@ -109,7 +109,8 @@ bool deb_version_valid(struct slice version)
 
 	if (version.len > VERSION_LIMIT || !p.upstream.len)
 		return false;
-	if ((epoch && (!p.epoch.len || p.epoch.len > EPOCH_DIGITS)) || (revision && !p.revision.len))
+	if ((epoch && (!p.epoch.len || p.epoch.len > EPOCH_DIGITS)) ||
+	    (revision && !p.revision.len))
 		return false;
 	for (size_t i = 0; i < p.epoch.len; i++) {
 		if (!is_digit(p.epoch.data[i]))
@@ -155,7 +156,7 @@ static const struct {
 	const char *text;
 	enum deb_operator op;
 } operators[] = {
-	{ "<<", DEB_EARLIER },    { "<=", DEB_EARLIER_EQUAL }, { "=", DEB_EQUAL },
+	{ "<<", DEB_EARLIER },     { "<=", DEB_EARLIER_EQUAL }, { "=", DEB_EQUAL },
 	{ ">=", DEB_LATER_EQUAL }, { ">>", DEB_LATER },         { "<", DEB_EARLIER_EQUAL },
 	{ ">", DEB_LATER_EQUAL },
 };

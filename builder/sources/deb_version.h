@@ -13,7 +13,7 @@
 #include "base/slice.h"
 
 enum deb_operator {
-	DEB_ANY, /* no version was asked for */
+	DEB_ANY,           /* no version was asked for */
 	DEB_EARLIER,       /* << */
 	DEB_EARLIER_EQUAL, /* <=, and the obsolete < */
 	DEB_EQUAL,         /* = */
@@ -25,8 +25,8 @@ enum deb_operator {
 int deb_version_compare(struct slice a, struct slice b);
 /*
  * True for a version of the grammar: an epoch of at most 9 digits; an upstream part that is not
- * empty; letters, digits and ".+~" (":" after an epoch, "-" before the revision); 256 bytes at most.
- * As dpkg does when it reads a database, a first character that is no digit is let through.
+ * empty; letters, digits and ".+~" (":" after an epoch, "-" before the revision); 256 bytes at
+ * most. As dpkg does when it reads a database, a first character that is no digit is let through.
  */
 bool deb_version_valid(struct slice version);
 /* True when `version` stands in that relation to `wanted`; always for DEB_ANY. */

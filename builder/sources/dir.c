@@ -58,9 +58,10 @@ static int add_node(struct appending *a, const char *path, const char *to, const
 	if (S_ISLNK(st->st_mode))
 		return add_link(a, path, to, err);
 	if (!S_ISREG(st->st_mode))
-		return error_set(err, ERROR_USAGE,
-				 "%s: is neither a file, a folder nor a symlink; images hold no others",
-				 path);
+		return error_set(
+			err, ERROR_USAGE,
+			"%s: is neither a file, a folder nor a symlink; images hold no others",
+			path);
 	tar.size = (uint64_t)st->st_size;
 	tar.mode = a->mode ? a->mode : st->st_mode & S_IXUSR ? 0755 : 0644;
 	if (digest_file(path, tar.size, &digest, err) < 0)
@@ -148,8 +149,8 @@ static int add_files(struct component *c, const struct stack *stack, const struc
 		return -1;
 	/* a file whose place ends in "/" goes into that folder */
 	if (lstat(from, &st) == 0 && !S_ISDIR(st.st_mode) && (str_ends(file->to, "/") || !*to))
-		to = *to ? arena_printf(&c->arena, "%s/%s", to, base) :
-			   arena_strdup(&c->arena, base);
+		to = *to ? arena_printf(&c->arena, "%s/%s", to, base)
+			 : arena_strdup(&c->arena, base);
 	return dir_append(c, from, to, file->mode, err);
 }
 
@@ -253,8 +254,9 @@ static bool take_line(struct component *c, struct slice line, const char *from)
 	tar.path = arena_slice(&c->arena, rest);
 	e = component_add(c, &tar);
 	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
-	e->content.path = from ? arena_printf(&c->arena, "%s%s%s", from, str_ends(from, "/") ? "" : "/",
-						tar.path) : NULL;
+	e->content.path = from ? arena_printf(&c->arena, "%s%s%s", from,
+					      str_ends(from, "/") ? "" : "/", tar.path)
+			       : NULL;
 	return true;
 }
 
@@ -267,9 +269,10 @@ int dir_listing_read(struct component *c, struct slice text, const char *from, s
 				 from ? from : "a build stage");
 	while (slice_cut(&text, '\n', &line)) {
 		if (line.len && !take_line(c, line, from))
-			return error_set(err, ERROR_FORMAT, "the listing of %s: \"%.*s\" is no entry",
-					 from ? from : "a build stage", (int)MIN(line.len, (size_t)80),
-					 (const char *)line.data);
+			return error_set(err, ERROR_FORMAT,
+					 "the listing of %s: \"%.*s\" is no entry",
+					 from ? from : "a build stage",
+					 (int)MIN(line.len, (size_t)80), (const char *)line.data);
 	}
 	return 0;
 }
@@ -296,9 +299,9 @@ static char *locked_folder(const struct stack *stack, const struct stack_source 
 static int image_folder(const struct stack_source *source, const char *name, struct arena *arena,
 			const char **out, struct error *err)
 {
-	cleanup_free char *text = *source->path != '/' ? xstrdup(str_equal(name, ".") ? "" : name) :
-				  str_equal(name, ".") ? xstrdup(source->path) :
-							 fs_join(source->path, name);
+	cleanup_free char *text = *source->path != '/'   ? xstrdup(str_equal(name, ".") ? "" : name)
+				  : str_equal(name, ".") ? xstrdup(source->path)
+							 : fs_join(source->path, name);
 
 	return dir_image_path(text, arena, out, err);
 }
@@ -310,8 +313,9 @@ static int lock_folder(const struct source_context *context, const struct source
 	cleanup_free char *from = NULL;
 	cleanup_strbuf struct strbuf listing = { 0 };
 	struct arena *arena = &context->lock->arena;
-	struct lock_input input = { .kind = LOCK_TREE, .version = "", .arch = "", .url = "",
-				    .requested = true };
+	struct lock_input input = {
+		.kind = LOCK_TREE, .version = "", .arch = "", .url = "", .requested = true
+	};
 	const char *clean;
 
 	if (dir_image_path(name, &c->arena, &clean, err) < 0)
@@ -365,7 +369,8 @@ static int recall_listing(struct store *store, const struct lock_input *input, c
 	digest = digest_of(strbuf_slice(out));
 	if (!digest_equal(&digest, &input->digest))
 		return error_set(err, ERROR_INTEGRITY,
-				 "%s: the folder is not what was locked; run `gpuimg lock` again", from);
+				 "%s: the folder is not what was locked; run `gpuimg lock` again",
+				 from);
 	return 0;
 }
 
@@ -379,8 +384,9 @@ struct component *dir_component(struct store *store, const struct stack *stack,
 	const char *to;
 
 	if (!source || source->type != SOURCE_DIR) {
-		error_set(err, ERROR_USAGE, "the lock names source \"%s\", which is no folder of the "
-					    "manifest; run `gpuimg lock` again",
+		error_set(err, ERROR_USAGE,
+			  "the lock names source \"%s\", which is no folder of the "
+			  "manifest; run `gpuimg lock` again",
 			  input->source);
 		return NULL;
 	}

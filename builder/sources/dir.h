@@ -4,7 +4,8 @@
  *
  * Modes are 0755 where the owner may execute, else 0644; owners are root; times are not kept.
  * Symlinks are kept as they are, but for the folder itself: that of a source, or one that is named
- * with a "/" at its end, may be reached through one. Anything but files, folders and symlinks is refused.
+ * with a "/" at its end, may be reached through one. Anything but files, folders and symlinks is
+ * refused.
  */
 #ifndef BUILDER_SOURCES_DIR_H
 #define BUILDER_SOURCES_DIR_H

@@ -254,9 +254,9 @@ static int operand(struct parser *p, struct operand *out)
 
 	out->is_extra = false;
 	if (p->rest.len && (p->rest.data[0] == '\'' || p->rest.data[0] == '"')) {
-		const uint8_t *end = p->rest.len > 1 ?
-					     memchr(p->rest.data + 1, p->rest.data[0], p->rest.len - 1) :
-					     NULL;
+		const uint8_t *end =
+			p->rest.len > 1 ? memchr(p->rest.data + 1, p->rest.data[0], p->rest.len - 1)
+					: NULL;
 
 		if (!end)
 			return bad(p, "a text has no closing quote");
@@ -331,12 +331,12 @@ static int judge(const struct parser *p, const struct operand *a, struct slice o
 	if (slice_is(op, "~="))
 		return bad(p, "~= compares versions");
 	c = text_order(a->value, b->value);
-	*out = slice_is(op, "!=") ? c != 0 :
-	       slice_is(op, "<=") ? c <= 0 :
-	       slice_is(op, ">=") ? c >= 0 :
-	       slice_is(op, "<")  ? c < 0 :
-	       slice_is(op, ">")  ? c > 0 :
-				    c == 0;
+	*out = slice_is(op, "!=")   ? c != 0
+	       : slice_is(op, "<=") ? c <= 0
+	       : slice_is(op, ">=") ? c >= 0
+	       : slice_is(op, "<")  ? c < 0
+	       : slice_is(op, ">")  ? c > 0
+				    : c == 0;
 	return 0;
 }
 
@@ -350,8 +350,8 @@ static int parse_one(struct parser *p, bool *out)
 	skip(p);
 	if (p->rest.len && p->rest.data[0] == '(') {
 		if (++p->depth > DEPTH_MAX)
-			return error_set(p->err, ERROR_LIMIT, "a marker's brackets are more than %d deep",
-					 DEPTH_MAX);
+			return error_set(p->err, ERROR_LIMIT,
+					 "a marker's brackets are more than %d deep", DEPTH_MAX);
 		drop(p, 1);
 		if (parse_or(p, out) < 0)
 			return -1;
@@ -397,8 +397,11 @@ static int parse_or(struct parser *p, bool *out)
 int marker_evaluate(struct slice marker, const struct marker_environment *environment,
 		    const char *extra, bool *out, struct error *err)
 {
-	struct parser p = { .text = marker, .rest = slice_trim(marker), .environment = environment,
-			    .extra = extra, .err = err };
+	struct parser p = { .text = marker,
+			    .rest = slice_trim(marker),
+			    .environment = environment,
+			    .extra = extra,
+			    .err = err };
 
 	*out = true;
 	if (!p.rest.len)
@@ -428,8 +431,8 @@ static int parse_extras(struct parser *p, struct arena *arena, struct requiremen
 		if (!part.len)
 			continue;
 		if (out->extra_count == EXTRAS_MAX)
-			return error_set(p->err, ERROR_LIMIT, "a requirement has more than %d extras",
-					 EXTRAS_MAX);
+			return error_set(p->err, ERROR_LIMIT,
+					 "a requirement has more than %d extras", EXTRAS_MAX);
 		out->extras[out->extra_count++] = wheel_normalize(part, arena);
 	}
 	drop(p, inside.len + 2);
@@ -455,13 +458,13 @@ int requirement_parse(struct slice text, struct arena *arena, struct requirement
 	if (p.rest.len && !strchr("<>=!~(@;", p.rest.data[0]))
 		return bad(&p, "a version, an address or a marker must follow the name");
 	/* in an address a ";" without a blank before it belongs to the address */
-	semicolon = p.rest.len && p.rest.data[0] == '@' ? memmem(p.rest.data, p.rest.len, " ;", 2) :
-		    p.rest.len				 ? memchr(p.rest.data, ';', p.rest.len) :
-							   NULL;
+	semicolon = p.rest.len && p.rest.data[0] == '@' ? memmem(p.rest.data, p.rest.len, " ;", 2)
+		    : p.rest.len                        ? memchr(p.rest.data, ';', p.rest.len)
+							: NULL;
 	if (semicolon) {
 		semicolon += *semicolon == ' ';
-		out->marker = slice_trim(
-			slice_of(semicolon + 1, p.rest.len - (size_t)(semicolon + 1 - p.rest.data)));
+		out->marker = slice_trim(slice_of(
+			semicolon + 1, p.rest.len - (size_t)(semicolon + 1 - p.rest.data)));
 	}
 	return 0;
 }

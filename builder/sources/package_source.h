@@ -20,15 +20,15 @@
  */
 struct source_keep {
 	const struct lock_platform *inputs; /* of the platform; NULL: nothing is kept */
-	const char *moves; /* a package or a source id that is not kept */
+	const char *moves;                  /* a package or a source id that is not kept */
 };
 
 /* Whether that input of the lock before stays as it is. */
 static inline bool source_keeps(const struct source_keep *keep, const struct lock_input *in,
 				enum lock_kind kind, const char *stage)
 {
-	return in->kind == kind && str_equal(in->stage, stage) && !str_equal(in->name, keep->moves) &&
-	       !str_equal(in->source, keep->moves);
+	return in->kind == kind && str_equal(in->stage, stage) &&
+	       !str_equal(in->name, keep->moves) && !str_equal(in->source, keep->moves);
 }
 
 /* The redistrib manifests read so far (builder/sources/redist.h). A zeroed one is empty. */
@@ -46,8 +46,8 @@ struct source_context {
 	struct store *store;
 	struct http_client *http;
 	const struct out *out;
-	struct lockfile *lock;          /* inputs and source records are appended to it */
-	struct lock_platform *inputs;   /* of `platform` */
+	struct lockfile *lock;        /* inputs and source records are appended to it */
+	struct lock_platform *inputs; /* of `platform` */
 	struct source_keep keep;
 	const char *cuda;               /* the toolkit "13.0" of the stack, or NULL */
 	struct redist_catalogs *redist; /* for redist sources */
@@ -91,8 +91,7 @@ int redist_resolve(const struct source_context *context, const struct source_req
  * `range` (NULL: any). Errors: as redist_resolve, for the manifest itself.
  */
 int redist_serves(const struct source_context *context, const struct stack_source *source,
-		  const char *component, const char *range, bool *out,
-		  struct error *err) MUST_USE;
+		  const char *component, const char *range, bool *out, struct error *err) MUST_USE;
 
 /*
  * Open a locked input of the store as a component. The whole input has been verified. NULL on
@@ -103,13 +102,14 @@ struct component *deb_open(struct store *store, const struct lock_input *input,
 
 /* Where a wheel's files go. */
 struct wheel_placing {
-	const char *site;      /* "usr/local/lib/python3.11/dist-packages" */
-	const char *scripts;   /* "usr/local/bin" */
-	const char *prefix;    /* "usr/local" */
-	const char *headers;   /* "usr/include/python3.11": there Debian's Python looks and puts them */
-	const char *python;    /* "/usr/bin/python3.11", for shebangs */
-	const char *toolkit;   /* "usr/local/cuda-13.0": nvidia/<cuXX>/… goes there; else NULL */
-	const char *target;    /* "x86_64-linux", under toolkit/targets/ */
+	const char *site;    /* "usr/local/lib/python3.11/dist-packages" */
+	const char *scripts; /* "usr/local/bin" */
+	const char *prefix;  /* "usr/local" */
+	const char
+		*headers; /* "usr/include/python3.11": there Debian's Python looks and puts them */
+	const char *python;  /* "/usr/bin/python3.11", for shebangs */
+	const char *toolkit; /* "usr/local/cuda-13.0": nvidia/<cuXX>/… goes there; else NULL */
+	const char *target;  /* "x86_64-linux", under toolkit/targets/ */
 	enum stack_profile profile; /* decides which toolkit files are kept */
 };
 struct component *wheel_open(struct store *store, const struct lock_input *input,
@@ -117,8 +117,8 @@ struct component *wheel_open(struct store *store, const struct lock_input *input
 
 /* Where the files of a redistrib archive go. */
 struct redist_placing {
-	const char *toolkit; /* "usr/local/cuda-13.0" */
-	const char *target;  /* "x86_64-linux", under toolkit/targets/ */
+	const char *toolkit;        /* "usr/local/cuda-13.0" */
+	const char *target;         /* "x86_64-linux", under toolkit/targets/ */
 	enum stack_profile profile; /* decides, with the table redist.json, which files are kept */
 };
 struct component *redist_open(struct store *store, const struct lock_input *input,

@@ -43,9 +43,10 @@ static struct slice product_of(const char *url)
 /* A product whose labels are not those of CUDA. */
 static bool is_other_product(const char *url)
 {
-	static const char *const others[] = { "cudnn",	 "cudss",  "cusparselt", "cutensor",
-					      "nvcomp",	 "nvidia-driver", "nvshmem", "tensorrt",
-					      "cublasmp", "cusolvermp", "cuquantum", "nvjpeg2000",
+	static const char *const others[] = { "cudnn",      "cudss",     "cusparselt",
+					      "cutensor",   "nvcomp",    "nvidia-driver",
+					      "nvshmem",    "tensorrt",  "cublasmp",
+					      "cusolvermp", "cuquantum", "nvjpeg2000",
 					      "nvtiff" };
 
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
@@ -149,9 +150,9 @@ static int find_label(const struct source_context *context, const struct stack_s
 /* Nobody on the way can have changed it: TLS, a file, this machine. */
 static bool is_safe_way(const char *url)
 {
-	static const char *const starts[] = { "https://",	 "file://",	    "http://127.",
-					      "http://localhost/", "http://localhost:",
-					      "http://[::1]" };
+	static const char *const starts[] = { "https://",          "file://",
+					      "http://127.",       "http://localhost/",
+					      "http://localhost:", "http://[::1]" };
 
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
 		if (str_starts(url, starts[i]))
@@ -174,16 +175,17 @@ static int check_pin(const struct source_context *context, const struct stack_so
 		if (digest_parse_sha256_hex(slice_str(pin), &wanted, err) < 0)
 			return error_wrap(err, "cuda-toolkits.json");
 		if (!digest_equal(&wanted, &c->digest))
-			return error_set(err, ERROR_INTEGRITY,
-					 "its SHA-256 is not %s, that of the manifest NVIDIA published",
-					 pin);
+			return error_set(
+				err, ERROR_INTEGRITY,
+				"its SHA-256 is not %s, that of the manifest NVIDIA published",
+				pin);
 	}
 	c->pinned = pin != NULL;
 	if (context->out)
 		out_verbose(context->out, "source %s: %s (%s) carries no signature; %s", source->id,
 			    c->file, digest_text(&c->digest, text),
-			    pin ? "its digest is the one in the tables" :
-				  "its digest is locked as it came");
+			    pin ? "its digest is the one in the tables"
+				: "its digest is locked as it came");
 	return 0;
 }
 
@@ -214,9 +216,11 @@ static const char *rfc3339(const char *date, struct arena *arena)
 static void record(const struct source_context *context, const struct redist_catalog *c)
 {
 	struct arena *arena = &context->lock->arena;
-	struct lock_source s = { .id = arena_strdup(arena, c->source), .type = "redist",
+	struct lock_source s = { .id = arena_strdup(arena, c->source),
+				 .type = "redist",
 				 .suite = arena_strdup(arena, c->label),
-				 .date = rfc3339(c->manifest.date, arena), .digest = c->digest };
+				 .date = rfc3339(c->manifest.date, arena),
+				 .digest = c->digest };
 
 	for (size_t i = 0; i < context->lock->sources.len; i++) {
 		const struct lock_source *had = &context->lock->sources.items[i];
@@ -256,15 +260,17 @@ int redist_catalog_get(const struct source_context *context, const struct stack_
 	struct redist_catalog *c;
 
 	if (!context->cuda)
-		return stack_error(context->stack, source->place, err,
-				   "source '%s' of type redist needs stack.cuda: it says the folder "
-				   "/usr/local/cuda-X.Y and the variant of the archives",
-				   source->id);
+		return stack_error(
+			context->stack, source->place, err,
+			"source '%s' of type redist needs stack.cuda: it says the folder "
+			"/usr/local/cuda-X.Y and the variant of the archives",
+			source->id);
 	if (!url)
-		return stack_error(context->stack, source->place, err,
-				   "source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
-				   "in, for amd64 and arm64",
-				   source->id);
+		return stack_error(
+			context->stack, source->place, err,
+			"source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
+			"in, for amd64 and arm64",
+			source->id);
 	for (size_t i = 0; i < context->redist->len; i++) {
 		c = context->redist->items[i];
 		if (str_equal(c->source, source->id) && str_starts(c->folder, url) &&
@@ -285,8 +291,8 @@ int redist_catalog_get(const struct source_context *context, const struct stack_
 }
 
 /* Why a component of a product never goes into an image, or NULL. In `arena`. */
-static int find_refusal(const struct redist_manifest *m, const char *component,
-			struct arena *arena, const char **out, struct error *err)
+static int find_refusal(const struct redist_manifest *m, const char *component, struct arena *arena,
+			const char **out, struct error *err)
 {
 	cleanup_json json_t *table = NULL;
 	json_t *refused;
@@ -356,9 +362,10 @@ static int read_spec(struct wanted *w, struct error *err)
 	size_t n = spec ? strcspn(spec, "=<>!~ ") : 0;
 
 	if (!n)
-		return stack_error(w->context->stack, w->package->place, err,
-				   "a redist source takes names of components, such as cuda_cudart or "
-				   "libcublas=12.6.*");
+		return stack_error(
+			w->context->stack, w->package->place, err,
+			"a redist source takes names of components, such as cuda_cudart or "
+			"libcublas=12.6.*");
 	w->key = arena_slice(arena, slice_of(spec, n));
 	spec += n + strspn(spec + n, " ");
 	if (!*spec)
@@ -369,7 +376,8 @@ static int read_spec(struct wanted *w, struct error *err)
 	if (dotted_range_check(w->range, err) < 0) {
 		cleanup_free char *why = xstrdup(err->text);
 
-		return stack_error(w->context->stack, w->package->place, err, "%s: %s", w->key, why);
+		return stack_error(w->context->stack, w->package->place, err, "%s: %s", w->key,
+				   why);
 	}
 	return 0;
 }
@@ -398,9 +406,10 @@ static int add_input(const struct wanted *w, const struct lock_input *in, struct
 		    !str_equal(had->stage, in->stage))
 			continue;
 		if (!digest_equal(&had->digest, &in->digest))
-			return error_set(err, ERROR_VERDICT,
-					 "%s is asked for twice: %s of source %s and %s of source %s",
-					 in->name, had->version, had->source, in->version, in->source);
+			return error_set(
+				err, ERROR_VERDICT,
+				"%s is asked for twice: %s of source %s and %s of source %s",
+				in->name, had->version, had->source, in->version, in->source);
 		had->requested |= in->requested;
 		return 0;
 	}
@@ -417,7 +426,8 @@ static int take(const struct wanted *w, const struct redist_component *c, struct
 	struct lock_input in = { .kind = LOCK_REDIST, .toolkit = true };
 
 	if (!platform)
-		return error_set(err, ERROR_NOT_FOUND, "%s: redistrib manifests have no archives for %s/%s",
+		return error_set(err, ERROR_NOT_FOUND,
+				 "%s: redistrib manifests have no archives for %s/%s",
 				 w->catalog->file, w->context->platform.os,
 				 w->context->platform.architecture);
 	if (redist_json_choose(c, platform, w->context->cuda, &file, err) < 0)
@@ -450,13 +460,14 @@ static int resolve_one(struct wanted *w, struct error *err)
 		return -1;
 	if (refusal)
 		return stack_error(w->context->stack, w->package->place, err,
-				   "source '%s': %s does not go into an image: %s", w->catalog->source,
-				   w->key, refusal);
+				   "source '%s': %s does not go into an image: %s",
+				   w->catalog->source, w->key, refusal);
 	if (!dotted_in(c->version, w->range))
 		return error_set(err, ERROR_VERDICT,
 				 "source %s: %s has %s %s, and %s is asked for; another release is "
 				 "chosen with the source's suite",
-				 w->catalog->source, w->catalog->file, c->key, c->version, w->range);
+				 w->catalog->source, w->catalog->file, c->key, c->version,
+				 w->range);
 	return take(w, c, err);
 }
 

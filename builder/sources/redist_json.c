@@ -41,22 +41,24 @@ static int check_path(const char *path, const char *where, struct error *err)
 	struct slice rest = slice_str(path), part;
 
 	while (slice_cut(&rest, '/', &part)) {
-		cleanup_free char *word = xasprintf("%.*s", (int)MIN(part.len, (size_t)TEXT_LIMIT + 1),
-						    (const char *)part.data);
+		cleanup_free char *word =
+			xasprintf("%.*s", (int)MIN(part.len, (size_t)TEXT_LIMIT + 1),
+				  (const char *)part.data);
 
 		if (is_word(word))
 			continue;
 		strbuf_add_quoted(&quoted, slice_str(path), QUOTE_LIMIT);
-		return error_set(err, ERROR_FORMAT,
-				 "%s.relative_path: %s is not a plain path below the manifest's folder",
-				 where, strbuf_text(&quoted));
+		return error_set(
+			err, ERROR_FORMAT,
+			"%s.relative_path: %s is not a plain path below the manifest's folder",
+			where, strbuf_text(&quoted));
 	}
 	return 0;
 }
 
 /* A text without control characters; "" when there is none. */
-static int get_title(const json_t *object, const char *where, const char *key,
-		     struct arena *arena, const char **out, struct error *err)
+static int get_title(const json_t *object, const char *where, const char *key, struct arena *arena,
+		     const char **out, struct error *err)
 {
 	const char *text;
 
@@ -82,8 +84,8 @@ static int read_size(const json_t *leaf, const char *where, uint64_t *out, struc
 	if (slice_u64(slice_str(text), out) && *out > 0 && *out <= SIZE_LIMIT)
 		return 0;
 	strbuf_add_quoted(&quoted, slice_str(text), QUOTE_LIMIT);
-	return error_set(err, ERROR_FORMAT, "%s.size: %s is not a number of bytes up to 64 GiB", where,
-			 strbuf_text(&quoted));
+	return error_set(err, ERROR_FORMAT, "%s.size: %s is not a number of bytes up to 64 GiB",
+			 where, strbuf_text(&quoted));
 }
 
 static int read_leaf(const json_t *leaf, const char *where, struct arena *arena,
@@ -108,7 +110,8 @@ static int add_file(struct redist_component *c, const json_t *leaf, const char *
 	struct redist_file *f = &c->files[c->count];
 
 	if (c->count == FILES_LIMIT)
-		return error_set(err, ERROR_LIMIT, "%s: more than %d archives", c->key, FILES_LIMIT);
+		return error_set(err, ERROR_LIMIT, "%s: more than %d archives", c->key,
+				 FILES_LIMIT);
 	if (check_word(platform, c->key, "platform", err) < 0 ||
 	    (*variant && check_word(variant, where, "variant", err) < 0) ||
 	    read_leaf(leaf, where, arena, f, err) < 0)
@@ -185,8 +188,9 @@ static int read_top(const json_t *top, struct arena *arena, struct redist_manife
 			return -1;
 	}
 	if (!out->count)
-		return error_set(err, ERROR_FORMAT,
-				 "names no component; the manifests of CUDA before 11.4.2 are stubs");
+		return error_set(
+			err, ERROR_FORMAT,
+			"names no component; the manifests of CUDA before 11.4.2 are stubs");
 	return 0;
 }
 

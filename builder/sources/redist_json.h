@@ -33,9 +33,9 @@ struct redist_component {
 };
 
 struct redist_manifest {
-	const char *date;    /* "2025-10-09", or "" */
-	const char *label;   /* "13.0.2", or "" */
-	const char *product; /* "cuda", or "" */
+	const char *date;               /* "2025-10-09", or "" */
+	const char *label;              /* "13.0.2", or "" */
+	const char *product;            /* "cuda", or "" */
 	struct redist_component *items; /* at least one */
 	size_t count;
 };

@@ -45,8 +45,10 @@ struct opening {
 
 static int read_keep(const char *word, enum keep *out)
 {
-	static const char *const words[] = { [KEEP_NEVER] = "never", [KEEP_DOC] = "doc",
-					     [KEEP_BASE] = "base", [KEEP_NAMED] = "named",
+	static const char *const words[] = { [KEEP_NEVER] = "never",
+					     [KEEP_DOC] = "doc",
+					     [KEEP_BASE] = "base",
+					     [KEEP_NAMED] = "named",
 					     [KEEP_DEVEL] = "devel" };
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
@@ -75,7 +77,8 @@ static int read_rules(struct opening *o, struct error *err)
 		    json_get_str(row, "files", "keep", &word, err) < 0)
 			return -1;
 		if (read_keep(word, &rule.keep) < 0)
-			return error_set(err, ERROR_FORMAT, "redist.json: '%s' is no way to keep", word);
+			return error_set(err, ERROR_FORMAT, "redist.json: '%s' is no way to keep",
+					 word);
 		rule.path = arena_strdup(&o->c->arena, path);
 		vec_push(&o->rules, rule);
 	}
@@ -148,11 +151,13 @@ static int strip_top(struct opening *o, const char *path, const char **out, stru
 	if (!o->top && is_top(o, top))
 		o->top = arena_strdup(&o->c->arena, top);
 	if (!o->top)
-		return error_set(err, ERROR_FORMAT, "begins with %.120s instead of the folder %s-%s-%s"
-						    "[_cudaN]-archive",
+		return error_set(err, ERROR_FORMAT,
+				 "begins with %.120s instead of the folder %s-%s-%s"
+				 "[_cudaN]-archive",
 				 path, o->input->name, o->input->arch, o->input->version);
 	if (!str_equal(o->top, top))
-		return error_set(err, ERROR_FORMAT, "has %.120s beside its top folder %s", path, o->top);
+		return error_set(err, ERROR_FORMAT, "has %.120s beside its top folder %s", path,
+				 o->top);
 	*out = path[n] ? path + n + 1 : "";
 	return 0;
 }
@@ -168,8 +173,8 @@ static int check_parents(const struct opening *o, const char *path, struct error
 		*slash = 0;
 		index = (size_t)(uintptr_t)map_get(&o->paths, copy);
 		if (index && o->members.items[index - 1].tar.type != TAR_DIR)
-			return error_set(err, ERROR_FORMAT, "%s lies below %s, which is no folder", path,
-					 copy);
+			return error_set(err, ERROR_FORMAT, "%s lies below %s, which is no folder",
+					 path, copy);
 	}
 	return 0;
 }
@@ -225,7 +230,8 @@ static int read_entry(struct opening *o, const struct tar_entry *e, struct strea
 	if (strip_top(o, e->path, &path, err) < 0)
 		return -1;
 	if (!*path)
-		return e->type == TAR_DIR ? 0 : error_set(err, ERROR_FORMAT, "%s is no folder", o->top);
+		return e->type == TAR_DIR ? 0
+					  : error_set(err, ERROR_FORMAT, "%s is no folder", o->top);
 	m = add_member(o, e, path, &known, err);
 	if (!m)
 		return known ? 0 : -1;
@@ -241,9 +247,10 @@ static int read_entry(struct opening *o, const struct tar_entry *e, struct strea
 	if (sink_copy(content, s, &bytes, err) < 0)
 		return error_wrap(err, "%s", path);
 	if (bytes != e->size)
-		return error_set(err, ERROR_FORMAT, "%s: %" PRIu64 " bytes instead of %" PRIu64, path,
-				 bytes, e->size);
-	m->content = (struct content){ .kind = CONTENT_RANGE, .fd = o->c->fd, .offset = o->written };
+		return error_set(err, ERROR_FORMAT, "%s: %" PRIu64 " bytes instead of %" PRIu64,
+				 path, bytes, e->size);
+	m->content =
+		(struct content){ .kind = CONTENT_RANGE, .fd = o->c->fd, .offset = o->written };
 	o->written += bytes;
 	return 0;
 }
@@ -280,9 +287,12 @@ static int read_zip(struct opening *o, struct store *store, struct error *err)
 		return -1;
 	for (size_t i = 0; i < zip.count; i++) {
 		const struct zip_entry *z = &zip.entries[i];
-		const struct tar_entry e = { .type = z->is_dir ? TAR_DIR : TAR_FILE, .path = z->path,
-					     .link = "", .size = z->is_dir ? 0 : z->size,
-					     .mode = z->unix_mode, .mtime = z->mtime };
+		const struct tar_entry e = { .type = z->is_dir ? TAR_DIR : TAR_FILE,
+					     .path = z->path,
+					     .link = "",
+					     .size = z->is_dir ? 0 : z->size,
+					     .mode = z->unix_mode,
+					     .mtime = z->mtime };
 		const char *path;
 		struct member *m;
 		bool known;
@@ -293,7 +303,8 @@ static int read_zip(struct opening *o, struct store *store, struct error *err)
 		if (*path && !m && !known)
 			return -1;
 		if (m)
-			m->content = (struct content){ .kind = CONTENT_ZIP, .fd = o->c->fd, .zip = *z };
+			m->content =
+				(struct content){ .kind = CONTENT_ZIP, .fd = o->c->fd, .zip = *z };
 	}
 	return 0;
 }
@@ -355,8 +366,8 @@ static int add_symlink(struct opening *o, const struct member *m, struct error *
 	const char *placed;
 
 	if (!target)
-		return error_set(err, ERROR_FORMAT, "%s is a link out of the archive, to %.120s", m->path,
-				 m->link);
+		return error_set(err, ERROR_FORMAT, "%s is a link out of the archive, to %.120s",
+				 m->path, m->link);
 	if (there && there->tar.type != TAR_DIR && !there->placed)
 		return 0;
 	placed = there && there->placed ? there->placed : place(o, target);
@@ -372,14 +383,17 @@ static int add_hardlink(struct opening *o, const struct member *m, const struct 
 	const struct member *there = find_member(o, m->link);
 
 	if (!there || (there->tar.type != TAR_FILE && there->tar.type != TAR_HARDLINK))
-		return error_set(err, ERROR_FORMAT, "%s is a hard link to %s, which is no file before it",
-				 m->path, m->link);
+		return error_set(err, ERROR_FORMAT,
+				 "%s is a hard link to %s, which is no file before it", m->path,
+				 m->link);
 	if (!there->placed)
 		return error_set(err, ERROR_FORMAT,
 				 "%s is a hard link to %s, which the profile leaves out", m->path,
 				 m->link);
-	component_add(o->c, &(struct tar_entry){ .type = TAR_HARDLINK, .path = m->placed,
-						 .link = there->placed, .mode = tar->mode,
+	component_add(o->c, &(struct tar_entry){ .type = TAR_HARDLINK,
+						 .path = m->placed,
+						 .link = there->placed,
+						 .mode = tar->mode,
 						 .mtime = tar->mtime });
 	return 0;
 }
@@ -388,7 +402,9 @@ static int add_all(struct opening *o, struct error *err)
 {
 	for (size_t i = 0; i < o->members.len; i++) {
 		const struct member *m = &o->members.items[i];
-		const struct tar_entry tar = { .type = TAR_FILE, .path = m->placed, .link = "",
+		const struct tar_entry tar = { .type = TAR_FILE,
+					       .path = m->placed,
+					       .link = "",
 					       .size = m->tar.size,
 					       .mode = m->tar.mode & 0111 ? 0755 : 0644,
 					       .mtime = MAX(m->tar.mtime, FIXED_MTIME) };
@@ -442,8 +458,8 @@ static int open_archive(struct opening *o, struct store *store, struct error *er
 	int rc = read_rules(o, err);
 
 	if (rc == 0)
-		rc = str_ends(o->input->url, ".zip") ? read_zip(o, store, err) :
-						       read_tar(o, store, err);
+		rc = str_ends(o->input->url, ".zip") ? read_zip(o, store, err)
+						     : read_tar(o, store, err);
 	if (rc == 0 && !o->top)
 		rc = error_set(err, ERROR_FORMAT, "holds nothing");
 	if (rc == 0)

@@ -65,7 +65,8 @@ static bool is_wheel_or_name(struct slice line)
 	if (at)
 		rest = slice_of(at + 3, line.len - (size_t)(at + 3 - line.data));
 	slice_cut(&rest, ' ', &word);
-	if (!memchr(word.data, '/', word.len) && word.data[0] != '.' && word.data[0] != '~' && !at) {
+	if (!memchr(word.data, '/', word.len) && word.data[0] != '.' && word.data[0] != '~' &&
+	    !at) {
 		rest = word;
 		slice_cut(&rest, ';', &part); /* a name, or a file beside: only wheels */
 		return !(part.len > 4 && (memmem(part.data, part.len, ".tar.", 5) ||
@@ -98,10 +99,11 @@ static int take_line(struct slice line, const char *file, size_t number, struct 
 	strbuf_add_quoted(&shown, line, 120);
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		if (option_value(line, refused[i], &value))
-			return error_set(err, ERROR_USAGE,
-					 "%s:%zu: %s has to be built, and only wheels are installed; "
-					 "build a wheel of it and name that",
-					 file, number, strbuf_text(&shown));
+			return error_set(
+				err, ERROR_USAGE,
+				"%s:%zu: %s has to be built, and only wheels are installed; "
+				"build a wheel of it and name that",
+				file, number, strbuf_text(&shown));
 	}
 	if (line.data[0] == '-' || is_wheel_or_name(line))
 		return 0;
@@ -143,9 +145,9 @@ static int check_file(const char *path, unsigned level, struct arena *arena, boo
 	for (size_t i = 0; rc == 0 && i < found.nested.len; i++) {
 		const char *name = found.nested.items[i];
 		cleanup_free char *full =
-			name[0] == '/' || !slash ?
-				xstrdup(name) :
-				xasprintf("%.*s/%s", (int)(slash - path), path, name);
+			name[0] == '/' || !slash
+				? xstrdup(name)
+				: xasprintf("%.*s/%s", (int)(slash - path), path, name);
 
 		if (!strstr(name, "://"))
 			rc = check_file(full, level + 1, arena, out_hashes, err);

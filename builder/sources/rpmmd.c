@@ -90,8 +90,8 @@ static int set_digest(const unsigned char *bytes, Id type, struct digest *out)
 {
 	if (!bytes || (type != REPOKEY_TYPE_SHA256 && type != REPOKEY_TYPE_SHA512))
 		return -1;
-	*out = (struct digest){ .algorithm = type == REPOKEY_TYPE_SHA256 ? DIGEST_SHA256 :
-									   DIGEST_SHA512 };
+	*out = (struct digest){ .algorithm = type == REPOKEY_TYPE_SHA256 ? DIGEST_SHA256
+									 : DIGEST_SHA512 };
 	memcpy(out->bytes, bytes, digest_size(out->algorithm));
 	return 0;
 }
@@ -107,7 +107,8 @@ static int read_file(Pool *pool, Repo *repo, const char *type, const char *name,
 	Id checksum_type = 0;
 	bool found;
 
-	dataiterator_init(&di, pool, repo, SOLVID_META, REPOSITORY_REPOMD_TYPE, type, SEARCH_STRING);
+	dataiterator_init(&di, pool, repo, SOLVID_META, REPOSITORY_REPOMD_TYPE, type,
+			  SEARCH_STRING);
 	dataiterator_prepend_keyname(&di, REPOSITORY_REPOMD);
 	found = dataiterator_step(&di);
 	if (found) {
@@ -122,15 +123,17 @@ static int read_file(Pool *pool, Repo *repo, const char *type, const char *name,
 		return 0;
 	if (!location || !rpmmd_is_path(location)) {
 		strbuf_add_quoted(&quoted, slice_str(location ? location : ""), QUOTE_LIMIT);
-		return error_set(err, ERROR_FORMAT, "%s: the location of '%s' is no path below it: %s",
-				 name, type, strbuf_text(&quoted));
+		return error_set(err, ERROR_FORMAT,
+				 "%s: the location of '%s' is no path below it: %s", name, type,
+				 strbuf_text(&quoted));
 	}
 	out->location = arena_strdup(arena, location);
 	if (set_digest(checksum, checksum_type, &out->digest) < 0)
-		return error_set(err, ERROR_INTEGRITY,
-				 "%s: '%s' has no checksum of type sha256 or sha512; use a repository "
-				 "that has",
-				 name, type);
+		return error_set(
+			err, ERROR_INTEGRITY,
+			"%s: '%s' has no checksum of type sha256 or sha512; use a repository "
+			"that has",
+			name, type);
 	if (!out->size)
 		return error_set(err, ERROR_FORMAT, "%s: '%s' has no size", name, type);
 	return 1;
@@ -149,7 +152,8 @@ static int read_files(Pool *pool, Repo *repo, const char *name, struct arena *ar
 		return -1;
 	if (!date && (!revision || !slice_u64(slice_str(revision), &date)))
 		date = 0;
-	out->date = date < UINT64_C(1) << 36 ? (int64_t)date : 0; /* later than year 4000: no date */
+	out->date =
+		date < UINT64_C(1) << 36 ? (int64_t)date : 0; /* later than year 4000: no date */
 	return 0;
 }
 
@@ -254,9 +258,8 @@ static void record(const struct session *s, const struct rpm_repo *r)
 	found->id = arena_strdup(&lock->arena, r->source->id);
 	found->type = "rpm-md";
 	found->suite = arena_strdup(&lock->arena, s->machine);
-	found->date = r->index.date ?
-			      arena_strdup(&lock->arena, apt_date_text(r->index.date, date)) :
-			      "";
+	found->date =
+		r->index.date ? arena_strdup(&lock->arena, apt_date_text(r->index.date, date)) : "";
 	found->digest = r->repository.digest;
 }
 
@@ -271,13 +274,17 @@ static int open_source(struct session *s, const struct stack_source *source, int
 	vec_push(&s->repos, r);
 	r->source = source;
 	if (!url)
-		return stack_error(stack, source->place, err,
-				   "source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
-				   "in", source->id);
+		return stack_error(
+			stack, source->place, err,
+			"source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
+			"in",
+			source->id);
 	if (!key)
-		return stack_error(stack, source->place, err,
-				   "source '%s': an rpm-md source needs gpgkey: the file with the key "
-				   "of the repository", source->id);
+		return stack_error(
+			stack, source->place, err,
+			"source '%s': an rpm-md source needs gpgkey: the file with the key "
+			"of the repository",
+			source->id);
 	if (key[0] != '/')
 		key = arena_printf(&s->arena, "%s/%s", folder && *folder ? folder : ".", key);
 	if (rpmmd_repository_open(&s->access, url, key, &r->repository, err) < 0 ||
@@ -303,7 +310,8 @@ static void drop_misfits(struct session *s)
 	map_free(&s->considered);
 	map_init(&s->considered, pool->nsolvables);
 	map_setall(&s->considered);
-	FOR_POOL_SOLVABLES(p) {
+	FOR_POOL_SOLVABLES(p)
+	{
 		const Solvable *it = &pool->solvables[p];
 
 		if (rpmmd_is_driver(pool_id2str(pool, it->name)) ||
@@ -368,7 +376,8 @@ static int unknown(struct session *s, const struct rpm_root *root, Queue *elsewh
 		return stack_error(s->context->stack, package->place, err,
 				   "source '%s' has no package '%s' for %s; there is: %s",
 				   root->source->id, package->spec, s->machine, strbuf_text(&text));
-	FOR_POOL_SOLVABLES(p) {
+	FOR_POOL_SOLVABLES(p)
+	{
 		if (pool->solvables[p].repo == repo_of(s, root->source)->repo)
 			nearest_try(&near, pool_id2str(pool, pool->solvables[p].name));
 	}
@@ -394,11 +403,12 @@ static int check_spec(struct session *s, const struct stack_package *package, st
 				   package->spec ? spec : "requirements");
 	name = xstrndup(spec, strcspn(spec, " <>="));
 	if (rpmmd_is_driver(name))
-		return stack_error(s->context->stack, package->place, err,
-				   "'%s' brings the driver into the image, which belongs to the host: "
-				   "name the libraries you need (cuda-toolkit-…, cuda-libraries-…), or "
-				   "leave them to the stack section",
-				   spec);
+		return stack_error(
+			s->context->stack, package->place, err,
+			"'%s' brings the driver into the image, which belongs to the host: "
+			"name the libraries you need (cuda-toolkit-…, cuda-libraries-…), or "
+			"leave them to the stack section",
+			spec);
 	return 0;
 }
 
@@ -454,7 +464,8 @@ static void favour_kept(struct session *s)
 
 		if (!source_keeps(keep, in, LOCK_RPM, s->stage))
 			continue;
-		FOR_POOL_SOLVABLES(p) {
+		FOR_POOL_SOLVABLES(p)
+		{
 			Solvable *it = pool_id2solvable(pool, p);
 
 			if (str_equal(pool_id2str(pool, it->name), in->name) &&
@@ -501,7 +512,8 @@ static bool lacks_file(Pool *pool, Id dep)
 			return false;
 		}
 	}
-	return *pool_id2str(pool, dep) == '/' && !pool->whatprovidesdata[pool_whatprovides(pool, dep)];
+	return *pool_id2str(pool, dep) == '/' &&
+	       !pool->whatprovidesdata[pool_whatprovides(pool, dep)];
 }
 
 /*
@@ -529,10 +541,12 @@ static bool needs_filelists(struct session *s)
 			continue;
 		map_set(&seen, at);
 		queue_empty(&requires);
-		solvable_lookup_deparray(pool_id2solvable(pool, at), SOLVABLE_REQUIRES, &requires, 0);
+		solvable_lookup_deparray(pool_id2solvable(pool, at), SOLVABLE_REQUIRES, &requires,
+					 0);
 		for (int i = 0; i < requires.count && !found; i++) {
 			found = lacks_file(pool, requires.elements[i]);
-			FOR_PROVIDES(p, pp, requires.elements[i]) {
+			FOR_PROVIDES(p, pp, requires.elements[i])
+			{
 				if (!MAPTST(&seen, p))
 					queue_push(&todo, p);
 			}
@@ -570,8 +584,8 @@ static void explain_solutions(Solver *solver, Id problem, struct strbuf *out)
 		Id element = 0, p, rp;
 		const char *before = "\n    a way out: ";
 
-		while ((element = solver_next_solutionelement(solver, problem, solution, element, &p,
-							      &rp)) != 0) {
+		while ((element = solver_next_solutionelement(solver, problem, solution, element,
+							      &p, &rp)) != 0) {
 			strbuf_addf(out, "%s%s", before, solver_solutionelement2str(solver, p, rp));
 			before = ", ";
 		}
@@ -583,7 +597,8 @@ static bool wants_driver(Pool *pool, Id dep)
 {
 	Id p;
 
-	FOR_POOL_SOLVABLES(p) {
+	FOR_POOL_SOLVABLES(p)
+	{
 		Solvable *it = pool_id2solvable(pool, p);
 
 		if (dep && rpmmd_is_driver(pool_id2str(pool, it->name)) &&
@@ -618,8 +633,9 @@ static void explain(Solver *solver, struct strbuf *out)
 			if (type != SOLVER_RULE_JOB && !str_equal(text, headline))
 				strbuf_addf(out, "\n    %s", text);
 			if (wants_driver(pool, dep))
-				strbuf_adds(out, "\n    (there is such a package, but it brings the "
-						 "driver, which belongs to the host)");
+				strbuf_adds(out,
+					    "\n    (there is such a package, but it brings the "
+					    "driver, which belongs to the host)");
 		}
 		explain_solutions(solver, problem, out);
 	}
@@ -669,14 +685,16 @@ static int append_one(struct session *s, Id id, struct error *err)
 	Id type = 0;
 
 	strbuf_add_quoted(&quoted, slice_str(pool_solvable2str(pool, package)), QUOTE_LIMIT);
-	if (!rpmmd_is_word(name) || !rpmmd_is_word(evr) || !rpmmd_is_word(arch) || !url || !rpmmd_is_word(url))
+	if (!rpmmd_is_word(name) || !rpmmd_is_word(evr) || !rpmmd_is_word(arch) || !url ||
+	    !rpmmd_is_word(url))
 		return error_set(err, ERROR_FORMAT,
 				 "source '%s': the metadata of %s is malformed: name, version, "
 				 "architecture or location",
 				 package->repo->name, strbuf_text(&quoted));
 	checksum = solvable_lookup_bin_checksum(package, SOLVABLE_CHECKSUM, &type);
 	input.size = solvable_lookup_num(package, SOLVABLE_DOWNLOADSIZE, 0);
-	if (set_digest(checksum, type, &input.digest) < 0 || input.digest.algorithm != DIGEST_SHA256)
+	if (set_digest(checksum, type, &input.digest) < 0 ||
+	    input.digest.algorithm != DIGEST_SHA256)
 		return error_set(err, ERROR_INTEGRITY,
 				 "source '%s': %s has no checksum of type sha256; use a repository "
 				 "that has",
@@ -732,7 +750,8 @@ static int resolve(struct session *s, const struct source_request *requests, siz
 	if (open_all(s, err) < 0 || add_roots(s, requests, count, err) < 0)
 		return -1;
 	/* Selections are good for one reading of the providers only. */
-	if (needs_filelists(s) && (add_filelists(s, err) < 0 || add_roots(s, requests, count, err) < 0))
+	if (needs_filelists(s) &&
+	    (add_filelists(s, err) < 0 || add_roots(s, requests, count, err) < 0))
 		return -1;
 	return solve(s, err);
 }
@@ -750,8 +769,8 @@ int rpmmd_resolve(const struct source_context *context, const struct source_requ
 
 	queue_init(&s.jobs);
 	rc = !s.machine ? error_set(err, ERROR_USAGE, "RPM has no architecture for %s/%s",
-				    context->platform.os, context->platform.architecture) :
-			  resolve(&s, requests, count, err);
+				    context->platform.os, context->platform.architecture)
+			: resolve(&s, requests, count, err);
 	session_release(&s);
 	return rc;
 }

@@ -5,9 +5,9 @@
 bool rpmmd_is_driver(const char *name)
 {
 	static const char *const begins[] = {
-		"kmod-nvidia",	      "akmod-nvidia",	   "dkms-nvidia",	  "nvidia-kmod",
-		"xorg-x11-drv-nvidia", "nvidia-modprobe",   "nvidia-persistenced", "nvidia-settings",
-		"nvidia-xconfig",      "libnvidia-ml",	    "libnvidia-cfg",	   "libnvidia-fbc",
+		"kmod-nvidia",         "akmod-nvidia",    "dkms-nvidia",         "nvidia-kmod",
+		"xorg-x11-drv-nvidia", "nvidia-modprobe", "nvidia-persistenced", "nvidia-settings",
+		"nvidia-xconfig",      "libnvidia-ml",    "libnvidia-cfg",       "libnvidia-fbc",
 		"libnvidia-gpucomp",
 	};
 

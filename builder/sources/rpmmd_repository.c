@@ -53,18 +53,19 @@ int rpmmd_repository_open(const struct rpmmd_access *access_, const char *url, c
 		return -1;
 	name = arena_printf(&out->arena, "%srepodata/repomd.xml", out->display);
 	if (access(keyring, R_OK) < 0)
-		return error_set(err, ERROR_INTEGRITY,
-				 "%s: the key %s is missing, which its signature is to be checked with",
-				 name, keyring);
+		return error_set(
+			err, ERROR_INTEGRITY,
+			"%s: the key %s is missing, which its signature is to be checked with",
+			name, keyring);
 	if (download(access_, out, "repodata/repomd.xml", REPOMD_LIMIT, &out->repomd, err) < 0)
 		return -1;
 	if (download(access_, out, "repodata/repomd.xml.asc", SIGNATURE_LIMIT, &signature, err) < 0)
-		return err->code != ERROR_NOT_FOUND ?
-			       -1 :
-			       error_set(err, ERROR_INTEGRITY,
-					 "%s: is not signed (no repomd.xml.asc beside it); use a "
-					 "signed repository",
-					 name);
+		return err->code != ERROR_NOT_FOUND
+			       ? -1
+			       : error_set(err, ERROR_INTEGRITY,
+					   "%s: is not signed (no repomd.xml.asc beside it); use a "
+					   "signed repository",
+					   name);
 	if (apt_release_verify(strbuf_slice(&out->repomd), strbuf_slice(&signature), &keys, name,
 			       err) < 0)
 		return -1;

@@ -13,18 +13,18 @@
 
 struct rpmmd_repository {
 	struct arena arena;
-	const char *base;    /* the folder with repodata/, ends in "/"; no credentials */
-	const char *display; /* for people */
-	char *authorization; /* heap; NULL */
+	const char *base;     /* the folder with repodata/, ends in "/"; no credentials */
+	const char *display;  /* for people */
+	char *authorization;  /* heap; NULL */
 	struct strbuf repomd; /* the text that was checked */
 	struct digest digest; /* its SHA-256 */
 };
 
 /* A file of the repository. */
 struct rpmmd_file {
-	const char *location;  /* below base; NULL: there is none */
-	struct digest digest;  /* as it lies there; SHA-256 or SHA-512 */
-	uint64_t size;         /* bytes as it lies there */
+	const char *location; /* below base; NULL: there is none */
+	struct digest digest; /* as it lies there; SHA-256 or SHA-512 */
+	uint64_t size;        /* bytes as it lies there */
 };
 
 struct rpmmd_access {

@@ -25,8 +25,9 @@ static bool interpreter_fits(struct slice python, struct slice abi, unsigned min
 	if (minor_of(python, "cp3", &n) && n) {
 		cleanup_free char *own = xasprintf("cp3%u", minor);
 
-		return slice_is(abi, "abi3") ? n <= minor :
-					       n == minor && (slice_is(abi, own) || slice_is(abi, "none"));
+		return slice_is(abi, "abi3")
+			       ? n <= minor
+			       : n == minor && (slice_is(abi, own) || slice_is(abi, "none"));
 	}
 	return slice_is(abi, "none") && minor_of(python, "py3", &n) && n <= minor;
 }
@@ -52,7 +53,8 @@ static bool platform_fits(struct slice tag, const struct wheel_target *target)
 			return old[i].glibc <= target->glibc_minor;
 	}
 	return slice_starts(rest, "manylinux_2_") &&
-	       slice_sub(rest, strlen("manylinux_2_"), rest.len - strlen("manylinux_2_"), &number) &&
+	       slice_sub(rest, strlen("manylinux_2_"), rest.len - strlen("manylinux_2_"),
+			 &number) &&
 	       slice_u64(number, &minor) && minor <= target->glibc_minor;
 }
 
@@ -98,7 +100,7 @@ struct closure {
 	struct dist *dists;
 	size_t count;
 	struct map by_name; /* normalized */
-	bool settled; /* nothing new is wanted: now tell what is wrong */
+	bool settled;       /* nothing new is wanted: now tell what is wrong */
 	struct strbuf missing;
 	size_t missing_count;
 };
@@ -131,14 +133,15 @@ static void note_missing(struct closure *c, const struct dist *d, const char *te
 }
 
 /* Whether a Requires-Dist of `d` counts for one of its wanted extras. */
-static int applies(struct closure *c, const struct dist *d, const char *text, struct requirement *out,
-		   bool *out_applies, struct error *err)
+static int applies(struct closure *c, const struct dist *d, const char *text,
+		   struct requirement *out, bool *out_applies, struct error *err)
 {
 	*out_applies = false;
 	if (requirement_parse(slice_str(text), &c->arena, out, err) < 0)
 		return -1;
 	for (size_t i = 0; i < d->extra_count && !*out_applies; i++) {
-		if (marker_evaluate(out->marker, &c->environment, d->extras[i], out_applies, err) < 0)
+		if (marker_evaluate(out->marker, &c->environment, d->extras[i], out_applies, err) <
+		    0)
 			return -1;
 	}
 	return 0;
@@ -266,17 +269,18 @@ static int verdict(const struct closure *c, const json_t *report, struct error *
 				 "%s %s is locked though nothing requires it on Python %s, %s: pip "
 				 "judged markers for its own Python %s",
 				 c->dists[i].name, c->dists[i].version,
-				 c->environment.python_full_version, c->environment.platform_machine,
-				 python ? python : "");
+				 c->environment.python_full_version,
+				 c->environment.platform_machine, python ? python : "");
 	}
 	if (!c->missing_count)
 		return 0;
-	return error_set(err, ERROR_VERDICT,
-			 "on Python %s, %s, %s, and pip left %s out, since it judged markers for its own "
-			 "Python %.20s; name %s in the manifest, or lock where python3 is that version",
-			 c->environment.python_full_version, c->environment.platform_machine,
-			 strbuf_text(&c->missing), c->missing_count > 1 ? "them" : "it",
-			 python ? python : "", c->missing_count > 1 ? "them" : "it");
+	return error_set(
+		err, ERROR_VERDICT,
+		"on Python %s, %s, %s, and pip left %s out, since it judged markers for its own "
+		"Python %.20s; name %s in the manifest, or lock where python3 is that version",
+		c->environment.python_full_version, c->environment.platform_machine,
+		strbuf_text(&c->missing), c->missing_count > 1 ? "them" : "it",
+		python ? python : "", c->missing_count > 1 ? "them" : "it");
 }
 
 int wheel_check_closure(const json_t *report, const struct wheel_target *target,
@@ -290,9 +294,9 @@ int wheel_check_closure(const json_t *report, const struct wheel_target *target,
 		return -1;
 	c.environment.python_version = arena_printf(&c.arena, "3.%u", target->python_minor);
 	c.environment.python_full_version =
-		strchr(target->python_full + 2, '.') ?
-			target->python_full :
-			arena_printf(&c.arena, "3.%u.0", target->python_minor);
+		strchr(target->python_full + 2, '.')
+			? target->python_full
+			: arena_printf(&c.arena, "3.%u.0", target->python_minor);
 	c.environment.platform_machine = target->machine;
 	c.count = json_array_size(install);
 	c.dists = arena_array(&c.arena, c.count + 1, sizeof(*c.dists));

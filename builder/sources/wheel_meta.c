@@ -29,7 +29,8 @@ int wheel_name_parse(const char *file, struct arena *arena, struct wheel_name *o
 	size_t count = 0;
 
 	if (!str_ends(file, ".whl"))
-		return error_set(err, ERROR_FORMAT, "'%s' is not the name of a wheel (*.whl)", file);
+		return error_set(err, ERROR_FORMAT, "'%s' is not the name of a wheel (*.whl)",
+				 file);
 	rest.len -= strlen(".whl");
 	while (slice_cut(&rest, '-', &part)) {
 		if (!part.len || count == ARRAY_LEN(parts))
@@ -46,7 +47,8 @@ int wheel_name_parse(const char *file, struct arena *arena, struct wheel_name *o
 	return 0;
 }
 
-/* The next CSV field of *line into *out; false at the end of the line. Quotes are doubled inside. */
+/* The next CSV field of *line into *out; false at the end of the line. Quotes are doubled inside.
+ */
 static bool csv_field(struct slice *line, struct strbuf *out, bool *bad)
 {
 	strbuf_truncate(out, 0);
@@ -72,8 +74,8 @@ static bool csv_field(struct slice *line, struct strbuf *out, bool *bad)
 			*bad = true;
 			return false;
 		}
-		*line = i < line->len ? slice_of(line->data + i + 1, line->len - i - 1) :
-					(struct slice){ 0 };
+		*line = i < line->len ? slice_of(line->data + i + 1, line->len - i - 1)
+				      : (struct slice){ 0 };
 		return true;
 	}
 	{
@@ -275,8 +277,8 @@ static int by_name(const void *a, const void *b)
 		      ((const struct wheel_entry_point *)b)->name);
 }
 
-int wheel_entry_points_parse(struct slice text, struct arena *arena,
-			     struct wheel_entry_points *out, struct error *err)
+int wheel_entry_points_parse(struct slice text, struct arena *arena, struct wheel_entry_points *out,
+			     struct error *err)
 {
 	struct slice line;
 	bool scripts = false;

@@ -63,8 +63,8 @@ struct wheel_entry_points {
 };
 
 /* console_scripts and gui_scripts of entry_points.txt. ERROR_FORMAT names the line. */
-int wheel_entry_points_parse(struct slice text, struct arena *arena,
-			     struct wheel_entry_points *out, struct error *err) MUST_USE;
+int wheel_entry_points_parse(struct slice text, struct arena *arena, struct wheel_entry_points *out,
+			     struct error *err) MUST_USE;
 /* The script that calls an entry point; the same text for ever (assembly version 1). Appended. */
 void wheel_script(struct strbuf *out, const char *python, const struct wheel_entry_point *point);
 

@@ -135,7 +135,8 @@ static int check_record(struct opening *o, struct error *err)
 		if (e->is_dir || is_signature(o, e->path))
 			continue;
 		if (!row || !row->has_digest)
-			return error_set(err, ERROR_FORMAT, "%s is not in RECORD with a hash", e->path);
+			return error_set(err, ERROR_FORMAT, "%s is not in RECORD with a hash",
+					 e->path);
 		if (row->size != UINT64_MAX && row->size != e->size)
 			return error_set(err, ERROR_INTEGRITY,
 					 "%s holds %" PRIu64 " bytes, RECORD says %" PRIu64,
@@ -156,10 +157,11 @@ static int check_record(struct opening *o, struct error *err)
 static void note_installed(struct opening *o, const char *path, const struct digest *digest,
 			   uint64_t size)
 {
-	vec_push(&o->installed, ((struct wheel_record_row){
-					.path = path, .has_digest = digest != NULL,
-					.digest = digest ? *digest : (struct digest){ 0 },
-					.size = size }));
+	vec_push(&o->installed,
+		 ((struct wheel_record_row){ .path = path,
+					     .has_digest = digest != NULL,
+					     .digest = digest ? *digest : (struct digest){ 0 },
+					     .size = size }));
 }
 
 /* A file we made or changed. */
@@ -175,8 +177,12 @@ static struct component_entry *add_file(struct opening *o, const struct zip_entr
 					const char *path, uint32_t mode)
 {
 	const struct wheel_record_row *row = wheel_record_find(&o->record, e->path);
-	const struct tar_entry tar = { .type = TAR_FILE, .path = path, .link = "", .size = e->size,
-				       .mode = mode, .mtime = MAX(e->mtime, FIXED_MTIME) };
+	const struct tar_entry tar = { .type = TAR_FILE,
+				       .path = path,
+				       .link = "",
+				       .size = e->size,
+				       .mode = mode,
+				       .mtime = MAX(e->mtime, FIXED_MTIME) };
 	struct component_entry *entry = component_add(o->c, &tar);
 
 	entry->content = (struct content){ .kind = CONTENT_ZIP, .fd = o->c->fd, .zip = *e };
@@ -421,7 +427,8 @@ static bool is_placed(const struct opening *o, const char *path)
 static void toolkit_link(struct opening *o, const char *path)
 {
 	const char *name = strrchr(path, '/') + 1, *so = strstr(name, ".so.");
-	const char *link = so ? arena_printf(&o->c->arena, "%.*s.so", (int)(so - path), path) : NULL;
+	const char *link =
+		so ? arena_printf(&o->c->arena, "%.*s.so", (int)(so - path), path) : NULL;
 
 	if (link && !is_placed(o, link))
 		component_add_symlink(o->c, link, name);
@@ -431,8 +438,7 @@ static void toolkit_link(struct opening *o, const char *path)
 static void place_licence(struct opening *o, const struct zip_entry *e)
 {
 	const char *name = strrchr(e->path, '/') + 1;
-	const char *path =
-		arena_printf(&o->c->arena, "usr/share/doc/%s/%s", o->dist_name, name);
+	const char *path = arena_printf(&o->c->arena, "usr/share/doc/%s/%s", o->dist_name, name);
 
 	if (is_placed(o, path))
 		path = arena_printf(&o->c->arena, "usr/share/doc/%s/%s", o->dist_name,
@@ -479,9 +485,9 @@ static void make_key(struct opening *o)
 		xasprintf("wheel 2\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%d\n%d\n",
 			  digest_text(&o->input->digest, digest), p->site ? p->site : "",
 			  p->scripts ? p->scripts : "", p->prefix ? p->prefix : "",
-			  p->headers ? p->headers : "",
-			  p->python ? p->python : "", p->toolkit ? p->toolkit : "",
-			  p->target ? p->target : "", (int)p->profile, (int)o->input->requested);
+			  p->headers ? p->headers : "", p->python ? p->python : "",
+			  p->toolkit ? p->toolkit : "", p->target ? p->target : "", (int)p->profile,
+			  (int)o->input->requested);
 
 	o->c->key = digest_of(slice_str(text));
 }

@@ -70,7 +70,10 @@ static bool is_requested(const struct resolving *r, const json_t *item, const ch
 	for (size_t i = 0; i < r->request->package_count; i++) {
 		const char *spec = r->request->packages[i].spec;
 		struct arena arena = { 0 };
-		bool same = spec && str_equal(name, wheel_normalize(slice_of(spec, strcspn(spec, " [<>=!~;(@")), &arena));
+		bool same =
+			spec &&
+			str_equal(name, wheel_normalize(slice_of(spec, strcspn(spec, " [<>=!~;(@")),
+							&arena));
 
 		arena_release(&arena);
 		if (same)
@@ -114,8 +117,8 @@ static int read_item(struct resolving *r, const json_t *item, const char *where,
 	    json_get_str(metadata, where, "version", &out->version, err) < 0)
 		return -1;
 	if (!plain_name(out->name) || !plain_version(out->version))
-		return error_set(err, ERROR_FORMAT, "%s: '%.60s' '%.60s' is no name and version", where,
-				 out->name, out->version);
+		return error_set(err, ERROR_FORMAT, "%s: '%.60s' '%.60s' is no name and version",
+				 where, out->name, out->version);
 	if (json_get_object(download, where, "archive_info", &archive, err) < 0 ||
 	    json_get_object(archive, where, "hashes", &hashes, err) < 0 ||
 	    json_get_str(hashes, where, "sha256", &out->sha256, err) < 0)
@@ -133,13 +136,15 @@ static int check_file(struct resolving *r, const struct reported *item, struct e
 		return -1;
 	if (!str_equal(wheel_normalize(slice_str(file.distribution), &r->arena),
 		       wheel_normalize(slice_str(item->name), &r->arena)))
-		return error_set(err, ERROR_FORMAT, "the file is %s, another distribution", item->file);
+		return error_set(err, ERROR_FORMAT, "the file is %s, another distribution",
+				 item->file);
 	if (!wheel_fits(&file, &r->target))
-		return error_set(err, ERROR_VERDICT,
-				 "its wheel is for %s-%s-%s, which Python 3.%u on %s with glibc 2.%u "
-				 "does not take",
-				 file.python, file.abi, file.platform, r->target.python_minor,
-				 r->target.machine, r->target.glibc_minor);
+		return error_set(
+			err, ERROR_VERDICT,
+			"its wheel is for %s-%s-%s, which Python 3.%u on %s with glibc 2.%u "
+			"does not take",
+			file.python, file.abi, file.platform, r->target.python_minor,
+			r->target.machine, r->target.glibc_minor);
 	return 0;
 }
 
@@ -163,8 +168,8 @@ static int take_item(struct resolving *r, const json_t *item, const char *where,
 	    find_size(r->context, what.url, &input.digest, &input.size, err) < 0)
 		return error_wrap(err, "%s %s", what.name, what.version);
 	if (json_is_true(json_object_get(item, "is_yanked")) && !r->yanked_shown)
-		out_warn(r->context->out, "%s %s was withdrawn (yanked) by its publisher", what.name,
-			 what.version);
+		out_warn(r->context->out, "%s %s was withdrawn (yanked) by its publisher",
+			 what.name, what.version);
 	vec_push(&r->context->inputs->inputs, input);
 	return 0;
 }
@@ -184,8 +189,8 @@ static int take_report(struct resolving *r, const json_t *report, struct error *
 		return error_wrap(err, "pip's report");
 	count = json_array_size(install);
 	if (count > WHEELS_MAX)
-		return error_set(err, ERROR_LIMIT, "pip's report has %zu wheels; the limit is %d", count,
-				 WHEELS_MAX);
+		return error_set(err, ERROR_LIMIT, "pip's report has %zu wheels; the limit is %d",
+				 count, WHEELS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		cleanup_free char *where = xasprintf("install[%zu]", i);
 
@@ -237,7 +242,8 @@ static int check_unique(const struct source_context *context, size_t first, stru
 				return error_set(err, ERROR_VERDICT,
 						 "%s is asked for twice: %s of source %s and %s of "
 						 "source %s; a Python finds only one",
-						 a->name, a->version, a->source, b->version, b->source);
+						 a->name, a->version, a->source, b->version,
+						 b->source);
 			a->requested |= b->requested;
 			memmove(&inputs->inputs.items[k], &inputs->inputs.items[k + 1],
 				(inputs->inputs.len - k - 1) * sizeof(*b));

@@ -26,10 +26,10 @@ struct pip_call {
 	char *directory; /* temporary, for the report */
 	const char *report;
 	const char *constraints; /* a file; NULL: none */
-	bool hashes; /* a requirements file pins them */
-	enum keep keep; /* of the lock before */
-	const char *moved_to; /* with KEEP_ALL: the version of what moves; or NULL */
-	size_t fixed; /* arguments before those about packages */
+	bool hashes;             /* a requirements file pins them */
+	enum keep keep;          /* of the lock before */
+	const char *moved_to;    /* with KEEP_ALL: the version of what moves; or NULL */
+	size_t fixed;            /* arguments before those about packages */
 };
 
 static const struct lock_input *locked_deb(const struct source_context *context,
@@ -130,9 +130,9 @@ static void option(struct pip_call *call, const char *name, const char *value)
 
 static const char *beside_manifest(struct pip_call *call, const char *path)
 {
-	return path[0] == '/' ? path :
-				arena_printf(&call->arena, "%s/%s",
-					     call->context->stack->directory, path);
+	return path[0] == '/'
+		       ? path
+		       : arena_printf(&call->arena, "%s/%s", call->context->stack->directory, path);
 }
 
 /*
@@ -209,9 +209,19 @@ static bool keep_constraints(const struct pip_call *call, struct strbuf *out)
 static void build_arguments(struct pip_call *call)
 {
 	static const char *const fixed[] = {
-		"python3", "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-input",
-		"--disable-pip-version-check", "--progress-bar", "off", "--only-binary=:all:",
-		"--implementation", "cp",
+		"python3",
+		"-m",
+		"pip",
+		"install",
+		"--dry-run",
+		"--ignore-installed",
+		"--no-input",
+		"--disable-pip-version-check",
+		"--progress-bar",
+		"off",
+		"--only-binary=:all:",
+		"--implementation",
+		"cp",
 	};
 	unsigned minor = call->target->python_minor;
 
@@ -249,7 +259,8 @@ static int check_requirements(struct pip_call *call, const struct stack_package 
 	bool hashes;
 
 	if (requirements_check(path, &hashes, &cause) < 0)
-		return stack_error(call->context->stack, p->place, err, "requirements: %s", cause.text);
+		return stack_error(call->context->stack, p->place, err, "requirements: %s",
+				   cause.text);
 	call->hashes |= hashes;
 	return 0;
 }
@@ -291,9 +302,10 @@ static int check_request(struct pip_call *call, struct error *err)
 			if (check_requirements(call, p, err) < 0)
 				return -1;
 		} else if (!is_requirement(p->spec)) {
-			return stack_error(stack, p->place, err,
-					   "'%s' is not a Python requirement (NAME or NAME==VERSION)",
-					   p->spec);
+			return stack_error(
+				stack, p->place, err,
+				"'%s' is not a Python requirement (NAME or NAME==VERSION)",
+				p->spec);
 		}
 	}
 	return 0;
@@ -341,7 +353,8 @@ static void error_lines(struct slice text, struct strbuf *out)
 
 	while (slice_cut(&text, '\n', &line)) {
 		line = slice_trim(line);
-		if (slice_starts(line, "ERROR: ") && !slice_starts(line, "ERROR: ResolutionImpossible") &&
+		if (slice_starts(line, "ERROR: ") &&
+		    !slice_starts(line, "ERROR: ResolutionImpossible") &&
 		    !memmem(line.data, line.len, "pip's dependency resolver", 25))
 			add_sentence(out, slice_of(line.data + 7, line.len - 7));
 	}
@@ -364,10 +377,11 @@ static void pip_message(const struct process_result *result, size_t limit, struc
 
 static bool is_network(const char *text)
 {
-	static const char *const signs[] = { "ConnectionError", "NewConnectionError",
-					     "connection broken", "Connection refused",
-					     "Max retries exceeded", "ConnectTimeoutError",
-					     "ReadTimeoutError", "ProxyError", "SSLError" };
+	static const char *const signs[] = {
+		"ConnectionError",    "NewConnectionError",   "connection broken",
+		"Connection refused", "Max retries exceeded", "ConnectTimeoutError",
+		"ReadTimeoutError",   "ProxyError",           "SSLError"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
 		if (strstr(text, signs[i]))
@@ -406,7 +420,8 @@ static void offered_tags(struct slice text, const char *version, struct strbuf *
 			continue;
 		at += sizeof(start) - 1;
 		end = memchr(at, ')', line.len - (size_t)(at - line.data));
-		tags = arena_slice(&arena, slice_of(at, MIN(end ? (size_t)(end - at) : 0, (size_t)80)));
+		tags = arena_slice(&arena,
+				   slice_of(at, MIN(end ? (size_t)(end - at) : 0, (size_t)80)));
 		for (size_t i = 0; i < seen.len; i++)
 			known |= str_equal(seen.items[i], tags);
 		if (known || !*tags)
@@ -454,12 +469,13 @@ static int diagnose(struct pip_call *call, const char *message, struct strbuf *o
 	name = arena_slice(&call->arena, slice_of(found, strcspn(found, " ;[<>=!~")));
 	found += strlen(name);
 	if (str_starts(found, "=="))
-		version = arena_slice(&call->arena, slice_of(found + 2, strcspn(found + 2, " ;,*")));
+		version =
+			arena_slice(&call->arena, slice_of(found + 2, strcspn(found + 2, " ;,*")));
 	if (!*name || !is_requirement(name) || !ask_again(call, name, &result))
 		return 0;
 	if (refusal_line(strbuf_slice(&result.out_stdout), &line)) {
-		cleanup_free char *text = xasprintf("%.*s", (int)MIN(line.len, (size_t)300),
-						    (const char *)line.data);
+		cleanup_free char *text =
+			xasprintf("%.*s", (int)MIN(line.len, (size_t)300), (const char *)line.data);
 
 		pip_without_credentials(&shown, text);
 		return error_set(err, ERROR_NETWORK, "source %s: pip got nothing of its index: %s",
@@ -480,8 +496,8 @@ static int unsatisfiable(struct pip_call *call, const struct process_result *res
 		return -1;
 	return error_set(err, ERROR_VERDICT,
 			 "source %s: no set of wheels for Python 3.%u, %s, glibc 2.%u: %s%s%s",
-			 call->request->source->id, call->target->python_minor, call->target->machine,
-			 call->target->glibc_minor, strbuf_text(&message),
+			 call->request->source->id, call->target->python_minor,
+			 call->target->machine, call->target->glibc_minor, strbuf_text(&message),
 			 tags.len ? "; offered are only " : "", strbuf_text(&tags));
 }
 
@@ -491,21 +507,23 @@ static int pip_failed(struct pip_call *call, const struct process_result *result
 	cleanup_strbuf struct strbuf message = { 0 };
 
 	if (strstr(text, "No module named pip"))
-		return error_set(err, ERROR_NOT_FOUND,
-				 "python3 has no pip, which resolves Python requirements at lock time; "
-				 "install it (Debian: python3-pip)");
+		return error_set(
+			err, ERROR_NOT_FOUND,
+			"python3 has no pip, which resolves Python requirements at lock time; "
+			"install it (Debian: python3-pip)");
 	if (strstr(text, "no such option: --"))
-		return error_set(err, ERROR_NOT_FOUND,
-				 "python3's pip cannot report what it would install; pip 22.2 or newer "
-				 "is needed");
+		return error_set(
+			err, ERROR_NOT_FOUND,
+			"python3's pip cannot report what it would install; pip 22.2 or newer "
+			"is needed");
 	if (result->exit_status < 0)
 		return error_set(err, ERROR_SYSTEM, "pip was ended by signal %d", result->signal);
 	pip_message(result, 380, &message);
 	if (strstr(text, "DO NOT MATCH THE HASHES"))
 		return error_set(err, ERROR_INTEGRITY, "source %s: %s", id, strbuf_text(&message));
 	if (is_network(text))
-		return error_set(err, ERROR_NETWORK, "source %s: pip could not reach its index: %s", id,
-				 strbuf_text(&message));
+		return error_set(err, ERROR_NETWORK, "source %s: pip could not reach its index: %s",
+				 id, strbuf_text(&message));
 	return unsatisfiable(call, result, err);
 }
 
@@ -543,9 +561,9 @@ static int run_pip(struct pip_call *call, bool *out_warned, struct error *err)
 	p.argv = call->args.items;
 	p.env = call->environment.items;
 	if (process_run(&p, &result, err) < 0)
-		return err->code == ERROR_NOT_FOUND ?
-			       error_wrap(err, "Python requirements are resolved by pip") :
-			       -1;
+		return err->code == ERROR_NOT_FOUND
+			       ? error_wrap(err, "Python requirements are resolved by pip")
+			       : -1;
 	if (result.exit_status != 0)
 		return pip_failed(call, &result, err);
 	*out_warned = show_yanked(call->context->out, strbuf_slice(&result.out_stderr));
@@ -641,8 +659,10 @@ static int resolve_update(struct pip_call call, struct arena *arena, json_t **ou
 	call.keep = KEEP_NAMED;
 	rc = resolve_keeping(call, &first, out_warned, &why);
 	if (rc == 1) {
-		out_note(call.context->out, "'%s' does not fit the other packages as they are locked: "
-					    "they move as well", moves);
+		out_note(call.context->out,
+			 "'%s' does not fit the other packages as they are locked: "
+			 "they move as well",
+			 moves);
 		call.keep = KEEP_NOTHING;
 		return resolve_keeping(call, out_report, out_warned, err);
 	}

@@ -39,15 +39,16 @@ static void report_dir(const struct rule *rule, const struct facts *facts, struc
 	const char *where = sources_of(facts, path, &only_rebuilt, &only_objects);
 	struct finding *f;
 
-	f = finding_add(found, rule, path, facts_layer(facts, node), "",
-			"%s with its libcuda.so.1 is on the run-time path through %s%s. On a host whose "
-			"driver is newer CUDA ends with error 803, and on GPUs without "
-			"forward-compatibility (GeForce, most workstation boards) with error 804.",
-			path, where,
-			only_rebuilt ? "; the cache as baked does not have it, the cache as rebuilt at "
-				       "start by the GPU runtime will, so it passes in one setup and "
-				       "fails in another" :
-				       "");
+	f = finding_add(
+		found, rule, path, facts_layer(facts, node), "",
+		"%s with its libcuda.so.1 is on the run-time path through %s%s. On a host whose "
+		"driver is newer CUDA ends with error 803, and on GPUs without "
+		"forward-compatibility (GeForce, most workstation boards) with error 804.",
+		path, where,
+		only_rebuilt ? "; the cache as baked does not have it, the cache as rebuilt at "
+			       "start by the GPU runtime will, so it passes in one setup and "
+			       "fails in another"
+			     : "");
 	finding_evidence(found, f, "searched-by", where);
 	if (only_objects && is_in_conda(facts, path))
 		f->severity = SEVERITY_WARNING;
@@ -91,8 +92,10 @@ static void check_defaults(const struct rule *rule, const struct facts *facts,
 			    !facts_resolve(facts, path, &real) || !path_is_compat(real))
 				continue;
 			finding_add(found, rule, path, facts_layer(facts, nodes.items[i]), "",
-				    "%s in a default directory of the loader leads to the compat library "
-				    "%s. On a host whose driver is newer CUDA ends with error 803, and on "
+				    "%s in a default directory of the loader leads to the compat "
+				    "library "
+				    "%s. On a host whose driver is newer CUDA ends with error 803, "
+				    "and on "
 				    "GPUs without forward-compatibility with error 804.",
 				    path, real);
 		}
@@ -116,12 +119,15 @@ const struct rule rule_cmp001 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE,
 	.what = "A directory with forward-compatibility libraries is on the run-time search path.",
-	.why = "A compat libcuda that is always taken is wrong on every host whose driver is newer than "
+	.why = "A compat libcuda that is always taken is wrong on every host whose driver is newer "
+	       "than "
 	       "it (error 803), and on GPUs that do not support forward-compatibility (error 804). "
 	       "Where only ld.so.conf names it, that starts when the GPU runtime re-runs ldconfig.",
-	.fix = "Leave the files in /usr/local/cuda/compat and take them off every path: current runtimes "
+	.fix = "Leave the files in /usr/local/cuda/compat and take them off every path: current "
+	       "runtimes "
 	       "use them where they help.",
-	.sources = "CUDA Compatibility guide, \"Forward Compatibility\"; CUDA Driver API, CUresult 803 "
+	.sources = "CUDA Compatibility guide, \"Forward Compatibility\"; CUDA Driver API, CUresult "
+		   "803 "
 		   "and 804",
 	.check = check,
 };

@@ -87,14 +87,16 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	if (list.len == 1) {
 		reason = unusable(facts, dir, list.items[0]);
 		if (reason)
-			finding_add(found, rule, dir, facts_layer(facts, list.items[0]), "",
-				    "%s has one candidate, %s, but %s; the runtime will not take it.",
-				    RUNTIME_DIR, names, reason);
+			finding_add(
+				found, rule, dir, facts_layer(facts, list.items[0]), "",
+				"%s has one candidate, %s, but %s; the runtime will not take it.",
+				RUNTIME_DIR, names, reason);
 	} else if (list.len > 1) {
-		finding_add(found, rule, dir, facts_layer(facts, list.items[0]), "",
-			    "%s has %zu candidates (%s) where the runtime wants exactly one, and takes "
-			    "none.",
-			    RUNTIME_DIR, list.len, names);
+		finding_add(
+			found, rule, dir, facts_layer(facts, list.items[0]), "",
+			"%s has %zu candidates (%s) where the runtime wants exactly one, and takes "
+			"none.",
+			RUNTIME_DIR, list.len, names);
 	} else {
 		const char *where = path_dir(facts, facts_path(facts, any));
 
@@ -114,13 +116,16 @@ const struct rule rule_cmp002 = {
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
-	.what = "Forward-compatibility libraries are in the image, but not so that the container runtime "
+	.what = "Forward-compatibility libraries are in the image, but not so that the container "
+		"runtime "
 		"takes them.",
-	.why = "The runtime looks in /usr/local/cuda/compat only, wants exactly one file that matches "
+	.why = "The runtime looks in /usr/local/cuda/compat only, wants exactly one file that "
+	       "matches "
 	       "libcuda.so.*.*, and that of the image's machine, with the PTX compiler of the same "
 	       "version. Else the libraries are dead weight, and CUDA fails on hosts with an older "
 	       "driver.",
-	.fix = "Install one version with its real files, and let /usr/local/cuda lead to that toolkit.",
+	.fix = "Install one version with its real files, and let /usr/local/cuda lead to that "
+	       "toolkit.",
 	.sources = "NVIDIA/nvidia-container-toolkit cmd/nvidia-cdi-hook/cudacompat",
 	.check = check,
 };

@@ -60,8 +60,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 		if (!e && o->elf->soname && o->elf->type == ELF_TYPE_DYN)
 			e = runtime_driver_library(facts, o->elf->soname);
-		if (e && !version && (!is_on_search_path(facts, path_dir(facts, o->path)) ||
-				      object_is_stub(o)))
+		if (e && !version &&
+		    (!is_on_search_path(facts, path_dir(facts, o->path)) || object_is_stub(o)))
 			continue;
 		if (!e)
 			e = driver_program(&facts->driver, name);
@@ -80,8 +80,10 @@ const struct rule rule_drv001 = {
 	.what = "A library or program of the GPU driver is part of the image.",
 	.why = "The driver's user-mode libraries must match the kernel module of the host, so the "
 	       "container runtime mounts them at start. A baked copy stands beside them under its "
-	       "own version, ldconfig links the soname to the higher version, and on a host with an "
-	       "older driver programs load the wrong one. Starts that stop with \"file exists\" are "
+	       "own version, ldconfig links the soname to the higher version, and on a host with "
+	       "an "
+	       "older driver programs load the wrong one. Starts that stop with \"file exists\" "
+	       "are "
 	       "on record too.",
 	.fix = "Remove the package that brought it, build without the GPU runtime as the engine's "
 	       "default, and link against the stub in the toolkit's stubs directory.",

@@ -38,11 +38,12 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 	const char *path = facts_path(facts, node);
 	struct finding *f;
 
-	f = finding_add(found, rule, path, facts_layer(facts, node), "",
-			"%s is a link (to %s) where the runtime mounts the driver's file of that name; it "
-			"opens its targets without following links, so the start can stop with \"file "
-			"exists\".",
-			path, node->entry.link);
+	f = finding_add(
+		found, rule, path, facts_layer(facts, node), "",
+		"%s is a link (to %s) where the runtime mounts the driver's file of that name; it "
+		"opens its targets without following links, so the start can stop with \"file "
+		"exists\".",
+		path, node->entry.link);
 	if (facts->target->runtimes & RUNTIME_WSL)
 		f->severity = SEVERITY_ERROR;
 }
@@ -110,11 +111,14 @@ const struct rule rule_drv002 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE,
 	.what = "A symbolic link has the name of a file that the container runtime mounts.",
-	.why = "The runtime creates its mount targets and does not follow links there: an existing link "
-	       "makes container start stop with \"file exists\". Under WSL2 the sonames themselves are "
+	.why = "The runtime creates its mount targets and does not follow links there: an existing "
+	       "link "
+	       "makes container start stop with \"file exists\". Under WSL2 the sonames themselves "
+	       "are "
 	       "mounted, so there it is an error.",
 	.fix = "Delete the links; they are usually left from a build with the GPU runtime as the "
 	       "engine's default.",
-	.sources = "NVIDIA/libnvidia-container src/nvc_mount.c; NVIDIA/nvidia-container-toolkit issue 289",
+	.sources = "NVIDIA/libnvidia-container src/nvc_mount.c; NVIDIA/nvidia-container-toolkit "
+		   "issue 289",
 	.check = check,
 };

@@ -33,10 +33,11 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		path = facts_path(facts, nodes[i]);
 		if (!is_placeholder(facts, path))
 			continue;
-		f = finding_add(found, rule, path, facts_layer(facts, nodes[i]), "",
-				"%s is a file of no bytes, left where a driver file was mounted: the "
-				"loader and the linker say \"file too short\" or \"file truncated\".",
-				path);
+		f = finding_add(
+			found, rule, path, facts_layer(facts, nodes[i]), "",
+			"%s is a file of no bytes, left where a driver file was mounted: the "
+			"loader and the linker say \"file too short\" or \"file truncated\".",
+			path);
 		if (facts_requests_jetson(facts) &&
 		    facts_resolve(facts, "/etc/nv_tegra_release", NULL))
 			f->severity = SEVERITY_INFO;
@@ -51,7 +52,8 @@ const struct rule rule_drv003 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE,
 	.what = "A file of no bytes has the name of a driver or CUDA library.",
-	.why = "Committing a container that had driver files mounted leaves the empty mount points. "
+	.why = "Committing a container that had driver files mounted leaves the empty mount "
+	       "points. "
 	       "The runtime may cover them or stop at them, and without it the loader finds a "
 	       "library that is too short, ldconfig says \"file is empty, not checked\".",
 	.fix = "Rebuild with the plain runtime as the engine's default, or delete the files.",

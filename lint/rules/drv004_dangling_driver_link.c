@@ -37,10 +37,11 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		    path_is_compat(path) || path_is_set_aside(path) ||
 		    is_for_the_driver(facts, path, e->link))
 			continue;
-		finding_add(found, rule, path, facts_layer(facts, nodes[i]), "",
-			    "%s points to %s, which is not in the image; it was left by a driver that "
-			    "was mounted or deleted, and stands in the way of the host's.",
-			    path, e->link);
+		finding_add(
+			found, rule, path, facts_layer(facts, nodes[i]), "",
+			"%s points to %s, which is not in the image; it was left by a driver that "
+			"was mounted or deleted, and stands in the way of the host's.",
+			path, e->link);
 	}
 	return 0;
 }
@@ -52,8 +53,10 @@ const struct rule rule_drv004 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "A link with the name of a driver library leads nowhere.",
-	.why = "It was made for a driver that is no longer there. The runtime opens its mount targets "
-	       "without following links, so an old one can stop the container's start, and a program "
+	.why = "It was made for a driver that is no longer there. The runtime opens its mount "
+	       "targets "
+	       "without following links, so an old one can stop the container's start, and a "
+	       "program "
 	       "that opens the name finds nothing.",
 	.fix = "Delete the link.",
 	.sources = "NVIDIA/libnvidia-container src/nvc_mount.c",

@@ -33,8 +33,7 @@ static const struct tree_node *by_soname(const struct facts *facts, const char *
 static const struct tree_node *taken(const struct facts *facts, const struct loader_dir *dir,
 				     const char *soname)
 {
-	const struct tree_node *node =
-		facts_resolve(facts, in_dir(facts, dir->path, soname), NULL);
+	const struct tree_node *node = facts_resolve(facts, in_dir(facts, dir->path, soname), NULL);
 
 	if (!node && str_starts(dir->where, "/etc/ld.so."))
 		node = by_soname(facts, dir->path, soname);
@@ -66,13 +65,14 @@ static void report_dir(const struct rule *rule, const struct facts *facts, struc
 	const char *where = sources_of(facts, dirs, path, &only_rebuilt);
 	struct finding *f;
 
-	f = finding_add(found, rule, path, facts_layer(facts, node), "",
-			"%s is searched at run time (%s) and gives a link-time stub for %s; %s. Calls "
-			"then end with error 34, \"CUDA driver is a stub library\".",
-			path, where, soname,
-			only_rebuilt ? "it takes hold once ldconfig is re-run, as the GPU runtime does "
-				       "at start" :
-				       "that holds already, without ldconfig being re-run");
+	f = finding_add(
+		found, rule, path, facts_layer(facts, node), "",
+		"%s is searched at run time (%s) and gives a link-time stub for %s; %s. Calls "
+		"then end with error 34, \"CUDA driver is a stub library\".",
+		path, where, soname,
+		only_rebuilt ? "it takes hold once ldconfig is re-run, as the GPU runtime does "
+			       "at start"
+			     : "that holds already, without ldconfig being re-run");
 	finding_evidence(found, f, "searched-by", where);
 	finding_evidence(found, f, "stub", facts_path(facts, node));
 }
@@ -142,12 +142,13 @@ static void check_defaults(const struct rule *rule, const struct facts *facts,
 
 			if (!o || !entry || !object_is_stub(o))
 				continue;
-			finding_add(found, rule, path, facts_layer(facts, entry), "",
-				    "%s in a default directory of the loader is a link-time stub%s%s; "
-				    "that holds already, without ldconfig being re-run. Calls then end "
-				    "with error 34, \"CUDA driver is a stub library\".",
-				    path, str_equal(o->path, path) ? "" : ": it leads to ",
-				    str_equal(o->path, path) ? "" : o->path);
+			finding_add(
+				found, rule, path, facts_layer(facts, entry), "",
+				"%s in a default directory of the loader is a link-time stub%s%s; "
+				"that holds already, without ldconfig being re-run. Calls then end "
+				"with error 34, \"CUDA driver is a stub library\".",
+				path, str_equal(o->path, path) ? "" : ": it leads to ",
+				str_equal(o->path, path) ? "" : o->path);
 		}
 	}
 }
@@ -171,7 +172,8 @@ const struct rule rule_drv005 = {
 		"library's soname.",
 	.why = "The loader may take the stub before the library that the container runtime mounts; "
 	       "every CUDA call then fails with error 34, CUDA_ERROR_STUB_LIBRARY.",
-	.fix = "Take the directory off the run-time path, name it to the linker only (-L.../stubs or "
+	.fix = "Take the directory off the run-time path, name it to the linker only (-L.../stubs "
+	       "or "
 	       "LIBRARY_PATH), and delete libcuda.so.1 links that were made for a build.",
 	.sources = "CUDA Driver API, CUresult 34; glibc elf/ldconfig.c",
 	.check = check,

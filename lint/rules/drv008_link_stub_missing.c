@@ -124,8 +124,9 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	} else {
 		reason = "nothing here is known to need it";
 	}
-	f = finding_add(found, rule, path_dir(facts, library->path), facts_layer(facts, library->node),
-			"", "%s is there, but no stubs/libcuda.so of any toolkit directory; %s.",
+	f = finding_add(found, rule, path_dir(facts, library->path),
+			facts_layer(facts, library->node), "",
+			"%s is there, but no stubs/libcuda.so of any toolkit directory; %s.",
 			library->path, reason);
 	f->severity = severity;
 	return 0;
@@ -139,8 +140,10 @@ const struct rule rule_drv008 = {
 	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "The image holds CUDA libraries and no link-time stub of the driver library.",
 	.why = "Linking with -lcuda needs a libcuda.so, and the driver's own is only there at run "
-	       "time on a GPU host. Without the stub, builds in the image and programs that compile "
-	       "when they run end with \"cannot find -lcuda\". It is an error where a compiler and a "
+	       "time on a GPU host. Without the stub, builds in the image and programs that "
+	       "compile "
+	       "when they run end with \"cannot find -lcuda\". It is an error where a compiler and "
+	       "a "
 	       "linker are there, a warning where an installed package links when it runs, else a "
 	       "note.",
 	.fix = "Ship the toolkit's stub as stubs/libcuda.so in its library directory (package "

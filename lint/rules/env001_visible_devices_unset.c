@@ -10,10 +10,11 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 	(void)err;
 	if (!legacy && !facts_env(facts, "NVIDIA_VISIBLE_DEVICES"))
-		finding_add(found, rule, "", -1, "NVIDIA_VISIBLE_DEVICES",
-			    "NVIDIA_VISIBLE_DEVICES is not set in an image that uses the GPU (it %s): "
-			    "runtimes that go by the environment give the container no GPU.",
-			    facts->gpu_reason);
+		finding_add(
+			found, rule, "", -1, "NVIDIA_VISIBLE_DEVICES",
+			"NVIDIA_VISIBLE_DEVICES is not set in an image that uses the GPU (it %s): "
+			"runtimes that go by the environment give the container no GPU.",
+			facts->gpu_reason);
 	return 0;
 }
 
@@ -24,7 +25,8 @@ const struct rule rule_env001 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG,
 	.what = "A GPU image does not set NVIDIA_VISIBLE_DEVICES.",
-	.why = "Where the runtime decides by the environment (Docker with the NVIDIA runtime as default, "
+	.why = "Where the runtime decides by the environment (Docker with the NVIDIA runtime as "
+	       "default, "
 	       "enroot, some schedulers) nothing is injected, and CUDA finds no device.",
 	.fix = "ENV NVIDIA_VISIBLE_DEVICES=all",
 	.sources = "NVIDIA/nvidia-container-toolkit internal/config/image",

@@ -3,8 +3,8 @@
 #include "lint/findings.h"
 #include "lint/rule.h"
 
-static const char *const allowed[] = { "all",	  "compute", "compat32", "graphics",
-				       "utility", "video",   "display",	 "ngx" };
+static const char *const allowed[] = { "all",     "compute", "compat32", "graphics",
+				       "utility", "video",   "display",  "ngx" };
 
 static bool is_allowed(struct slice word)
 {
@@ -43,10 +43,11 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	(void)err;
 	if (!word)
 		return 0;
-	f = finding_add(found, rule, "", -1, "NVIDIA_DRIVER_CAPABILITIES",
-			"NVIDIA_DRIVER_CAPABILITIES holds %s; allowed are compute, compat32, graphics, "
-			"utility, video, display, ngx and all, separated by commas without blanks.",
-			word);
+	f = finding_add(
+		found, rule, "", -1, "NVIDIA_DRIVER_CAPABILITIES",
+		"NVIDIA_DRIVER_CAPABILITIES holds %s; allowed are compute, compat32, graphics, "
+		"utility, video, display, ngx and all, separated by commas without blanks.",
+		word);
 	if (facts->target->runtimes == RUNTIME_CDI)
 		f->severity = SEVERITY_INFO;
 	return 0;
@@ -59,7 +60,8 @@ const struct rule rule_env002 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG,
 	.what = "NVIDIA_DRIVER_CAPABILITIES holds a word that the runtime does not know.",
-	.why = "The classic runtime and enroot stop the container's start on it. Where the runtime uses CDI "
+	.why = "The classic runtime and enroot stop the container's start on it. Where the runtime "
+	       "uses CDI "
 	       "the variable is not read.",
 	.fix = "ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility (and what else the programs need).",
 	.sources = "NVIDIA/nvidia-container-toolkit internal/config/image, driver capabilities; "

@@ -38,16 +38,19 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		return 0;
 	if (is_version(version)) {
 		finding_add(found, rule, "", -1, "CUDA_VERSION",
-			    "CUDA_VERSION=%s without NVIDIA_REQUIRE_CUDA makes the runtime treat this as "
-			    "an old CUDA image: it asks for all GPUs and all capabilities, and requires "
+			    "CUDA_VERSION=%s without NVIDIA_REQUIRE_CUDA makes the runtime treat "
+			    "this as "
+			    "an old CUDA image: it asks for all GPUs and all capabilities, and "
+			    "requires "
 			    "CUDA %s of the host.",
 			    version, version);
 		return 0;
 	}
-	f = finding_add(found, rule, "", -1, "CUDA_VERSION",
-			"CUDA_VERSION=%s without NVIDIA_REQUIRE_CUDA makes the runtime treat this as an "
-			"old CUDA image, and since the value is not a version it refuses to start.",
-			version);
+	f = finding_add(
+		found, rule, "", -1, "CUDA_VERSION",
+		"CUDA_VERSION=%s without NVIDIA_REQUIRE_CUDA makes the runtime treat this as an "
+		"old CUDA image, and since the value is not a version it refuses to start.",
+		version);
 	f->severity = SEVERITY_ERROR;
 	return 0;
 }
@@ -59,9 +62,11 @@ const struct rule rule_env006 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG,
 	.what = "CUDA_VERSION is set and NVIDIA_REQUIRE_CUDA is not.",
-	.why = "The runtime takes such an image for one of the first CUDA images: it requests all GPUs "
+	.why = "The runtime takes such an image for one of the first CUDA images: it requests all "
+	       "GPUs "
 	       "and all driver capabilities whatever else is set, adds the requirement "
-	       "cuda>=CUDA_VERSION, and refuses to start when the value is not a version (cu121, 12-4).",
+	       "cuda>=CUDA_VERSION, and refuses to start when the value is not a version (cu121, "
+	       "12-4).",
 	.fix = "Set NVIDIA_REQUIRE_CUDA (for instance cuda>=12.4), or rename the variable.",
 	.sources = "NVIDIA/nvidia-container-toolkit internal/config/image",
 	.check = check,

@@ -18,10 +18,11 @@ static const char *elsewhere(const struct facts *facts, const char *name, const 
 	for (size_t i = 0; named && i < named->len; i++) {
 		if (named->items[i]->elf->machine == like->elf->machine &&
 		    named->items[i]->elf->is64 == like->elf->is64)
-			return arena_printf(arena_of(facts),
-					    "; it is at %s, where the loader does not look: add that "
-					    "directory to an RPATH or to /etc/ld.so.conf.d",
-					    named->items[i]->path);
+			return arena_printf(
+				arena_of(facts),
+				"; it is at %s, where the loader does not look: add that "
+				"directory to an RPATH or to /etc/ld.so.conf.d",
+				named->items[i]->path);
 	}
 	return "";
 }
@@ -70,12 +71,13 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 	hint = elsewhere(facts, name, first);
 	if (!*hint)
 		hint = other_version(facts, name, first);
-	f = finding_add(found, rule, first->path, facts_layer(facts, first->node), name,
-			"%s is needed by %zu object%s (%s%s) and is not in the image where the loader "
-			"looks%s%s.",
-			name, judged, judged == 1 ? "" : "s", consumers,
-			judged > CONSUMERS_NAMED ? ", ..." : "", hint,
-			reachable ? "" : "; nothing that is known to start loads them");
+	f = finding_add(
+		found, rule, first->path, facts_layer(facts, first->node), name,
+		"%s is needed by %zu object%s (%s%s) and is not in the image where the loader "
+		"looks%s%s.",
+		name, judged, judged == 1 ? "" : "s", consumers,
+		judged > CONSUMERS_NAMED ? ", ..." : "", hint,
+		reachable ? "" : "; nothing that is known to start loads them");
 	if (!reachable)
 		f->severity = SEVERITY_INFO;
 	finding_evidence(found, f, "library", name);
@@ -84,9 +86,9 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 /* On musl the missing glibc is the cause of it all, and another rule's. */
 static bool is_anothers(const struct facts *facts, const char *name)
 {
-	static const char *const parts[] = { "libm.so.6",     "libdl.so.2",    "libpthread.so.0",
-					     "librt.so.1",    "libutil.so.1",  "libresolv.so.2",
-					     "libmvec.so.1",  "libanl.so.1" };
+	static const char *const parts[] = { "libm.so.6",    "libdl.so.2",   "libpthread.so.0",
+					     "librt.so.1",   "libutil.so.1", "libresolv.so.2",
+					     "libmvec.so.1", "libanl.so.1" };
 
 	if (!facts->is_musl)
 		return false;
@@ -123,9 +125,11 @@ const struct rule rule_lnk001 = {
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_ALL_LAYERS,
-	.what = "A program or module that can be started needs a shared library that is nowhere on the "
+	.what = "A program or module that can be started needs a shared library that is nowhere on "
+		"the "
 		"loader's search path, and that the driver does not provide either.",
-	.why = "The loader refuses to start it: \"error while loading shared libraries: cannot open "
+	.why = "The loader refuses to start it: \"error while loading shared libraries: cannot "
+	       "open "
 	       "shared object file\". For objects that nothing is known to load it is a note only.",
 	.fix = "Install the package or wheel that holds the library, or bring its directory on the "
 	       "search path.",

@@ -60,7 +60,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		if (!problem)
 			continue;
 		finding_add(found, rule, o->path, facts_layer(facts, o->node), o->elf->interp,
-			    "%s%s asks for the loader %s, which %s: starting it ends with \"no such file "
+			    "%s%s asks for the loader %s, which %s: starting it ends with \"no "
+			    "such file "
 			    "or directory\" although the program is there.",
 			    o->path, g->programs > 1 ? " (and other programs)" : "", o->elf->interp,
 			    problem);
@@ -75,8 +76,10 @@ const struct rule rule_lnk003 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_ALL_LAYERS,
 	.what = "The loader (PT_INTERP) of a program that can be started is not in the image.",
-	.why = "The kernel says \"no such file or directory\" for the program itself. Usual causes: a "
-	       "program built for glibc in a musl image, or one copied into an image without a C library.",
+	.why = "The kernel says \"no such file or directory\" for the program itself. Usual "
+	       "causes: a "
+	       "program built for glibc in a musl image, or one copied into an image without a C "
+	       "library.",
 	.fix = "Use a base with that C library, or link the program statically.",
 	.sources = "execve(2), ENOENT; System V gABI, \"Program Interpreter\"",
 	.check = check,

@@ -46,10 +46,11 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		return 0;
 	f = finding_add(found, rule, o->path, facts_layer(facts, o->node), "",
 			"The image's C library is musl, and %s %s%s.", o->path,
-			gpu ? "uses CUDA, whose driver libraries need glibc" : "needs libc.so.6 of glibc",
-			facts_named(facts, "libgcompat.so.0") ?
-				"; gcompat is there and covers a part of glibc only" :
-				"");
+			gpu ? "uses CUDA, whose driver libraries need glibc"
+			    : "needs libc.so.6 of glibc",
+			facts_named(facts, "libgcompat.so.0")
+				? "; gcompat is there and covers a part of glibc only"
+				: "");
 	if (!gpu)
 		f->severity = SEVERITY_WARNING;
 	return 0;
@@ -61,7 +62,8 @@ const struct rule rule_lnk004 = {
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
 	.what = "An image with musl holds programs or libraries that need glibc.",
-	.why = "They do not start, and CUDA cannot work at all: the driver's libraries, which come from the "
+	.why = "They do not start, and CUDA cannot work at all: the driver's libraries, which come "
+	       "from the "
 	       "host, need glibc.",
 	.fix = "Use a base with glibc.",
 	.sources = "musl, \"Functional differences from glibc\"; CUDA Installation Guide, \"System "

@@ -13,8 +13,10 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		if (p->diff_id)
 			continue;
 		cause = xasprintf("layer %zu", p->layer);
-		finding_add(found, rule, "", (int)p->layer, cause, "Layer %zu is not what the manifest "
-			    "promises: %s.", p->layer, p->text);
+		finding_add(found, rule, "", (int)p->layer, cause,
+			    "Layer %zu is not what the manifest "
+			    "promises: %s.",
+			    p->layer, p->text);
 	}
 	return 0;
 }

@@ -30,7 +30,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 	(void)err;
 	if (facts->manifest && facts->config->diff_id_count != facts->manifest->layer_count)
-		text = arena_printf(arena_of(facts), "the configuration has %zu diff_ids for %zu layers",
+		text = arena_printf(arena_of(facts),
+				    "the configuration has %zu diff_ids for %zu layers",
 				    facts->config->diff_id_count, facts->manifest->layer_count);
 	for (size_t i = 0; i < facts->problems.len; i++) {
 		const struct layer_problem *p = &facts->problems.items[i];
@@ -40,9 +41,9 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		if (first < 0)
 			first = (int)p->layer;
 		text = arena_printf(arena_of(facts), "%s%s%s%s", text, *text ? "; " : "", p->text,
-				    p->compressed || equals_compressed(facts, p->layer) ?
-					    ", which is the compressed digest" :
-					    "");
+				    p->compressed || equals_compressed(facts, p->layer)
+					    ? ", which is the compressed digest"
+					    : "");
 	}
 	if (*text)
 		finding_add(found, rule, "", first, "", "The diff_ids do not match the layers: %s.",
@@ -57,9 +58,11 @@ const struct rule rule_oci002 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_LAYERS,
 	.what = "The digest of an unpacked layer is not the one the configuration lists.",
-	.why = "Engines check it while unpacking and refuse the image: \"wrong diff id calculated on "
+	.why = "Engines check it while unpacking and refuse the image: \"wrong diff id calculated "
+	       "on "
 	       "extraction\".",
-	.fix = "Export the image again with the tool that made it; a tool that lists the compressed "
+	.fix = "Export the image again with the tool that made it; a tool that lists the "
+	       "compressed "
 	       "digests must be corrected.",
 	.sources = "OCI image specification, config.md, \"rootfs\"",
 	.check = check,

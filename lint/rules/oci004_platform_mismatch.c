@@ -16,8 +16,9 @@ static const char *against_entry(const struct facts *facts)
 	if (!entry || !entry->os || !entry->architecture || !own->os || !own->architecture ||
 	    (str_equal(entry->os, own->os) && str_equal(entry->architecture, own->architecture)))
 		return NULL;
-	return arena_printf(arena_of(facts), "the index entry is for %s/%s, the configuration for %s/%s",
-			    entry->os, entry->architecture, own->os, own->architecture);
+	return arena_printf(arena_of(facts),
+			    "the index entry is for %s/%s, the configuration for %s/%s", entry->os,
+			    entry->architecture, own->os, own->architecture);
 }
 
 /* The machine of the program that starts, when most objects are of it and the image is not. */
@@ -61,11 +62,14 @@ const struct rule rule_oci004 = {
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_CONFIG | NEEDS_ALL_LAYERS,
-	.what = "The platform in the configuration is not that of the index entry, or not that of the "
+	.what = "The platform in the configuration is not that of the index entry, or not that of "
+		"the "
 		"programs in the image.",
-	.why = "Engines choose an image by its platform: the wrong machines pull it, and starting it ends "
+	.why = "Engines choose an image by its platform: the wrong machines pull it, and starting "
+	       "it ends "
 	       "with \"exec format error\".",
-	.fix = "Build for the platform that is named (--platform), or correct the configuration and the "
+	.fix = "Build for the platform that is named (--platform), or correct the configuration "
+	       "and the "
 	       "index.",
 	.sources = "OCI image specification, config.md and image-index.md",
 	.check = check,

@@ -19,17 +19,18 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		return 0;
 	runtime_driver_dirs(facts, dirs);
 	driver = facts_real(facts, dirs[0]);
-	f = finding_add(found, rule, "/etc/ld.so.conf", facts_layer(facts, conf), "",
-			"%s, so the directory of the driver (%s here) that the runtime registers there "
-			"never reaches the loader cache%s.",
-			blocked ? "/etc/ld.so.conf.d is not a directory" :
-				  "/etc/ld.so.conf includes nothing that matches "
-				  "/etc/ld.so.conf.d/00-*.conf",
-			dirs[0],
-			is_default_dir(facts, driver) ?
-				"; that one is a default directory of this loader, compat and others are "
-				"not" :
-				"");
+	f = finding_add(
+		found, rule, "/etc/ld.so.conf", facts_layer(facts, conf), "",
+		"%s, so the directory of the driver (%s here) that the runtime registers there "
+		"never reaches the loader cache%s.",
+		blocked ? "/etc/ld.so.conf.d is not a directory"
+			: "/etc/ld.so.conf includes nothing that matches "
+			  "/etc/ld.so.conf.d/00-*.conf",
+		dirs[0],
+		is_default_dir(facts, driver)
+			? "; that one is a default directory of this loader, compat and others are "
+			  "not"
+			: "");
 	if (is_default_dir(facts, driver))
 		f->severity = SEVERITY_WARNING;
 	finding_evidence(found, f, "driver-directory", dirs[0]);
@@ -44,7 +45,8 @@ const struct rule rule_run001 = {
 	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "The loader's configuration does not include the folder of drop-ins.",
 	.why = "At start the runtime writes the driver's directories to /etc/ld.so.conf.d and runs "
-	       "ldconfig. It creates /etc/ld.so.conf only where there is none: an existing one without "
+	       "ldconfig. It creates /etc/ld.so.conf only where there is none: an existing one "
+	       "without "
 	       "the include line makes that vain, and only the default directories work.",
 	.fix = "Add the line \"include /etc/ld.so.conf.d/*.conf\" to /etc/ld.so.conf.",
 	.sources = "NVIDIA/nvidia-container-toolkit internal/ldconfig; ldconfig(8)",

@@ -76,11 +76,9 @@ static const char *problem_of(const struct facts *facts, const struct start_prog
 	if (node->entry.type != TAR_FILE)
 		return "it is not a regular file";
 	if (!may_execute(facts, &node->entry))
-		return arena_printf(arena, "mode %04o does not let user '%s' execute it",
-				    node->entry.mode,
-				    facts->config->user && *facts->config->user ?
-					    facts->config->user :
-					    "root");
+		return arena_printf(
+			arena, "mode %04o does not let user '%s' execute it", node->entry.mode,
+			facts->config->user && *facts->config->user ? facts->config->user : "root");
 	o = facts_object(facts, start->path);
 	if (o && facts->machine && o->elf->machine != facts->machine &&
 	    !(o->elf->machine == ELF_MACHINE_386 && facts->machine == ELF_MACHINE_X86_64) &&
@@ -120,7 +118,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	problem = problem_of(facts, &start);
 	if (problem)
 		finding_add(found, rule, start.path, facts_layer(facts, start.node), "",
-			    "%s starts %s, which cannot be executed: %s.", what, start.path, problem);
+			    "%s starts %s, which cannot be executed: %s.", what, start.path,
+			    problem);
 	return 0;
 }
 
@@ -131,9 +130,11 @@ const struct rule rule_run003 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG | NEEDS_ALL_LAYERS,
 	.what = "The program that the image starts is missing or cannot be executed.",
-	.why = "The container ends at once with \"executable file not found\", \"permission denied\", "
+	.why = "The container ends at once with \"executable file not found\", \"permission "
+	       "denied\", "
 	       "\"exec format error\" or \"no such file or directory\".",
-	.fix = "Correct the Entrypoint or PATH, set the execute bit, install the interpreter, save the "
+	.fix = "Correct the Entrypoint or PATH, set the execute bit, install the interpreter, save "
+	       "the "
 	       "script with Unix line ends, or build for the image's machine.",
 	.sources = "OCI image specification, config.md; execve(2)",
 	.check = check,

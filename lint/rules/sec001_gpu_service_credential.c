@@ -15,12 +15,13 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		const char *path = s ? facts_path(facts, nodes[i]) : NULL;
 
 		for (; s; s = s->next) {
-			struct finding *made = finding_add(
-				found, rule, path, facts_layer(facts, nodes[i]), s->kind,
-				"%s holds a credential: %s (%s)%s.", path, s->kind, s->masked,
-				s->line ? arena_printf((struct arena *)&facts->arena, ", line %zu",
-						       s->line) :
-					  "");
+			struct finding *made =
+				finding_add(found, rule, path, facts_layer(facts, nodes[i]),
+					    s->kind, "%s holds a credential: %s (%s)%s.", path,
+					    s->kind, s->masked,
+					    s->line ? arena_printf((struct arena *)&facts->arena,
+								   ", line %zu", s->line)
+						    : "");
 
 			finding_evidence(found, made, "kind", s->kind);
 			finding_evidence(found, made, "masked", s->masked);
@@ -34,10 +35,12 @@ const struct rule rule_sec001 = {
 	.name = "gpu-service-credential",
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
-	.what = "A file holds a key of a GPU service: NVIDIA API and NGC keys, registry logins, Hugging "
+	.what = "A file holds a key of a GPU service: NVIDIA API and NGC keys, registry logins, "
+		"Hugging "
 		"Face tokens, Weights & Biases keys, NVIDIA license tokens.",
 	.why = "Whoever can pull the image can use it.",
-	.fix = "Revoke it, then rebuild and hand it to the build as a secret mount, so that it enters no "
+	.fix = "Revoke it, then rebuild and hand it to the build as a secret mount, so that it "
+	       "enters no "
 	       "layer.",
 	.sources = "NGC user guide, \"API keys\"; huggingface_hub, \"User access tokens\"",
 	.check = check,

@@ -35,11 +35,12 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 			if (is_seen_still(facts, node, s))
 				continue;
-			made = finding_add(found, rule, path, facts_layer(facts, node), s->kind,
-					   "%s in layer %zu holds a credential: %s (%s). Layer %zu has it %s, "
-					   "but whoever pulls the image gets layer %zu too.",
-					   path, node->layer, s->kind, s->masked, node->fate_layer,
-					   fates[node->fate], node->layer);
+			made = finding_add(
+				found, rule, path, facts_layer(facts, node), s->kind,
+				"%s in layer %zu holds a credential: %s (%s). Layer %zu has it %s, "
+				"but whoever pulls the image gets layer %zu too.",
+				path, node->layer, s->kind, s->masked, node->fate_layer,
+				fates[node->fate], node->layer);
 			finding_evidence(found, made, "masked", s->masked);
 		}
 	}
@@ -53,8 +54,10 @@ const struct rule rule_sec003 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_LAYERS,
 	.what = "A file with a credential was deleted or replaced by a later layer.",
-	.why = "Layers are only added: the earlier one is still part of the image and can be read from it.",
-	.fix = "Revoke it, then rebuild so that it never enters a layer: a secret mount, or delete it in "
+	.why = "Layers are only added: the earlier one is still part of the image and can be read "
+	       "from it.",
+	.fix = "Revoke it, then rebuild so that it never enters a layer: a secret mount, or delete "
+	       "it in "
 	       "the step that creates it.",
 	.sources = "OCI image specification, layer.md, \"Whiteouts\"",
 	.check = check,

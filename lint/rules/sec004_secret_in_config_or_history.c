@@ -10,8 +10,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		const struct config_secret *s = &facts->config_secrets.items[i];
 		cleanup_free char *cause = xasprintf("%s %s", s->where, s->key);
 		struct finding *f = finding_add(found, rule, "", s->layer, cause,
-						"%s %s holds a credential: %s (%s).", s->where, s->key,
-						s->kind, s->masked);
+						"%s %s holds a credential: %s (%s).", s->where,
+						s->key, s->kind, s->masked);
 
 		if (s->by_name) {
 			f->severity = SEVERITY_WARNING;
@@ -29,11 +29,15 @@ const struct rule rule_sec004 = {
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_CONFIG,
-	.what = "The environment, a label, the command or the history of the image holds a credential.",
-	.why = "The configuration is public to whoever can pull the image, without pulling a layer; build "
-	       "arguments are written to the history. A variable that only has the name of a secret is a "
+	.what = "The environment, a label, the command or the history of the image holds a "
+		"credential.",
+	.why = "The configuration is public to whoever can pull the image, without pulling a "
+	       "layer; build "
+	       "arguments are written to the history. A variable that only has the name of a "
+	       "secret is a "
 	       "warning.",
-	.fix = "Revoke it, then rebuild and hand it to the build as a secret mount, or to the container at "
+	.fix = "Revoke it, then rebuild and hand it to the build as a secret mount, or to the "
+	       "container at "
 	       "run time.",
 	.sources = "OCI image specification, config.md; Docker build reference, \"secrets\"",
 	.check = check,

@@ -104,10 +104,12 @@ const struct rule rule_siz001 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_LAYERS,
 	.what = "Layers carry files that a later layer deletes or replaces.",
-	.why = "Every pull transfers and unpacks them, and nothing can read them. A warning above 5 % of "
+	.why = "Every pull transfers and unpacks them, and nothing can read them. A warning above "
+	       "5 % of "
 	       "the image or 256 MiB. Sizes are unpacked bytes, so that they do not depend on the "
 	       "compression.",
-	.fix = "Delete in the step that created the files, merge the steps, and set owner and mode with "
+	.fix = "Delete in the step that created the files, merge the steps, and set owner and mode "
+	       "with "
 	       "COPY --chown and --chmod.",
 	.sources = "OCI image specification, layer.md",
 	.check = check,

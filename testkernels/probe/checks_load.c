@@ -81,11 +81,11 @@ static void check_open(const struct check *check)
 
 /* Each way in which a library of CUDA tells its version. */
 enum version_how {
-	VERSION_PROPERTY,   /* int f(int which, int *out), which 0 major, 1 minor, 2 patch */
-	VERSION_1000_10,    /* int f(int *out): 1000 * major + 10 * minor */
-	VERSION_NCCL,       /* int f(int *out): 10000 * major + 100 * minor + patch */
-	VERSION_PAIR,       /* int f(int *major, int *minor) */
-	VERSION_NUMBER,     /* int f(int *out), as it is */
+	VERSION_PROPERTY, /* int f(int which, int *out), which 0 major, 1 minor, 2 patch */
+	VERSION_1000_10,  /* int f(int *out): 1000 * major + 10 * minor */
+	VERSION_NCCL,     /* int f(int *out): 10000 * major + 100 * minor + patch */
+	VERSION_PAIR,     /* int f(int *major, int *minor) */
+	VERSION_NUMBER,   /* int f(int *out), as it is */
 };
 
 static const struct version_row {
@@ -197,10 +197,11 @@ static bool cudnn_part_ok(const struct check *check, void *handle, const char *n
 static void check_cudnn_set(const struct check *check)
 {
 	static const char *const parts[] = {
-		"cudnnGraphVersionCheck",    "cudnnOpsVersionCheck",      "cudnnCnnVersionCheck",
-		"cudnnAdvVersionCheck",      "cudnnOpsInferVersionCheck", "cudnnOpsTrainVersionCheck",
-		"cudnnCnnInferVersionCheck", "cudnnCnnTrainVersionCheck", "cudnnAdvInferVersionCheck",
-		"cudnnAdvTrainVersionCheck",
+		"cudnnGraphVersionCheck",    "cudnnOpsVersionCheck",
+		"cudnnCnnVersionCheck",      "cudnnAdvVersionCheck",
+		"cudnnOpsInferVersionCheck", "cudnnOpsTrainVersionCheck",
+		"cudnnCnnInferVersionCheck", "cudnnCnnTrainVersionCheck",
+		"cudnnAdvInferVersionCheck", "cudnnAdvTrainVersionCheck",
 	};
 	void *handle = library_open(check, check->args[0]);
 	struct say s;
@@ -347,7 +348,8 @@ static bool jitlink_load(const struct check *check, void *handle, struct jitlink
 	out->create = (__typeof__(out->create))jitlink_symbol(handle, "nvJitLinkCreate");
 	out->add = (__typeof__(out->add))jitlink_symbol(handle, "nvJitLinkAddData");
 	out->complete = (__typeof__(out->complete))jitlink_symbol(handle, "nvJitLinkComplete");
-	out->log_size = (__typeof__(out->log_size))jitlink_symbol(handle, "nvJitLinkGetErrorLogSize");
+	out->log_size =
+		(__typeof__(out->log_size))jitlink_symbol(handle, "nvJitLinkGetErrorLogSize");
 	out->log = (__typeof__(out->log))jitlink_symbol(handle, "nvJitLinkGetErrorLog");
 	if (out->create && out->add && out->complete && out->log_size && out->log)
 		return true;

@@ -30,11 +30,11 @@ struct driver {
 
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, ELEMENTS = 4096, BLOCK = 256 };
 
-#define LOAD(field, name)                                                           \
-	do {                                                                        \
-		d->field = (__typeof__(d->field))library_symbol(d->handle, name);   \
-		if (!d->field)                                                      \
-			missing = name;                                             \
+#define LOAD(field, name)                                                         \
+	do {                                                                      \
+		d->field = (__typeof__(d->field))library_symbol(d->handle, name); \
+		if (!d->field)                                                    \
+			missing = name;                                           \
 	} while (0)
 
 static bool driver_open(const struct check *check, struct driver *d)
@@ -89,12 +89,12 @@ static bool refused(const struct check *check, const struct driver *d, const cha
 	return false;
 }
 
-#define TRY(call, name)                                             \
-	do {                                                        \
-		int try_rc = (call);                                \
-								    \
-		if (try_rc)                                         \
-			return refused(check, d, name, try_rc);     \
+#define TRY(call, name)                                         \
+	do {                                                    \
+		int try_rc = (call);                            \
+                                                                \
+		if (try_rc)                                     \
+			return refused(check, d, name, try_rc); \
 	} while (0)
 
 static bool driver_init(const struct check *check, struct driver *d, int *out_count)
@@ -148,8 +148,8 @@ static void fill(float *a, float *b)
 	}
 }
 
-static bool vector_add(const struct check *check, struct driver *d, const void *image,
-		       float *a, float *b, float *c)
+static bool vector_add(const struct check *check, struct driver *d, const void *image, float *a,
+		       float *b, float *c)
 {
 	size_t bytes = ELEMENTS * sizeof(float);
 	uint64_t da = 0, db = 0, dc = 0;

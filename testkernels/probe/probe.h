@@ -73,8 +73,7 @@ void result_fail_call(const struct check *check, const char *domain, const char 
 void result_fail(const struct check *check, const char *kind, const char *text);
 
 /* Printf into `out`, always terminated. */
-void put_text(char *out, size_t size, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+void put_text(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
  * dlopen(RTLD_NOW) by path or name. NULL after a result line was said. Objects that were taken

@@ -46,7 +46,10 @@ static bool key_begin(struct say *s, const char *key, size_t room)
 /* Bytes of the UTF-8 sequence at `p`, or 0 when it is none. */
 static size_t utf8_length(const unsigned char *p)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 0;
+	size_t n = p[0] < 0x80                   ? 1
+		   : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+		   : (p[0] & 0xf0) == 0xe0       ? 3
+						 : 0;
 
 	for (size_t i = 1; i < n; i++) {
 		if ((p[i] & 0xc0) != 0x80)

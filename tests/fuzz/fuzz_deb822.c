@@ -28,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 		assert(stanza.len > 0 && inside(rest, text));
 		for (size_t i = 0; i < stanza.len; i++) {
-			assert(inside(stanza.items[i].name, text) && inside(stanza.items[i].value, text));
+			assert(inside(stanza.items[i].name, text) &&
+			       inside(stanza.items[i].value, text));
 			strbuf_add(&copy, stanza.items[i].name.data, stanza.items[i].name.len);
 			strbuf_addc(&copy, ':');
 			strbuf_add(&copy, stanza.items[i].value.data, stanza.items[i].value.len);

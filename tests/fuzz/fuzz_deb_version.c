@@ -29,8 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	rest = slice_of(data, len);
 	while (deb_relation_group(&rest, &group)) {
 		while ((rc = deb_relation_next(&group, &r))) {
-			if (rc > 0 && (r.name.data < data || r.name.data + r.name.len > data + len ||
-				       !deb_name_valid(r.name)))
+			if (rc > 0 &&
+			    (r.name.data < data || r.name.data + r.name.len > data + len ||
+			     !deb_name_valid(r.name)))
 				abort();
 		}
 	}

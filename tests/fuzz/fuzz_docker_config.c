@@ -13,8 +13,7 @@ static void check(const struct credential *c)
 		assert(!c->secret);
 		break;
 	case CREDENTIAL_PASSWORD: {
-		cleanup_free
-		char *basic = NULL;
+		cleanup_free char *basic = NULL;
 
 		assert(c->username && c->secret);
 		basic = credential_basic(c);

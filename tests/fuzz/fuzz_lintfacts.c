@@ -8,9 +8,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const char *const paths[] = {
-	"etc/ld.so.cache",	   "etc/ld.so.conf",	     "etc/passwd",
-	"usr/bin/app",		   "usr/lib/libcuda.so.1",   "var/lib/dpkg/status",
-	"a/x.dist-info/METADATA",  "a/client_configuration_token.tok",
+	"etc/ld.so.cache",
+	"etc/ld.so.conf",
+	"etc/passwd",
+	"usr/bin/app",
+	"usr/lib/libcuda.so.1",
+	"var/lib/dpkg/status",
+	"a/x.dist-info/METADATA",
+	"a/client_configuration_token.tok",
 };
 
 static size_t judge(struct slice content)
@@ -26,8 +31,11 @@ static size_t judge(struct slice content)
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
 		cleanup_stream struct stream *stream = stream_memory(content);
-		struct tar_entry entry = { .type = TAR_FILE, .path = paths[i], .link = "",
-					   .size = content.len, .mode = 0755 };
+		struct tar_entry entry = { .type = TAR_FILE,
+					   .path = paths[i],
+					   .link = "",
+					   .size = content.len,
+					   .mode = 0755 };
 		struct file_facts *made = NULL;
 
 		if (content_facts_read(&entry, stream, &buffer, &arena, &made, &err) == 0)

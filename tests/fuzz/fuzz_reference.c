@@ -45,8 +45,7 @@ static void check_platform(const char *text, struct arena *arena)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_free
-	char *text = xstrndup((const char *)data, len);
+	cleanup_free char *text = xstrndup((const char *)data, len);
 
 	check_reference(text, &arena);
 	check_platform(text, &arena);

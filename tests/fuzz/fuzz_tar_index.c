@@ -12,8 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	cleanup_tar_index struct tar_index index = { 0 };
-	cleanup_fd
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	cleanup_fd int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct error err = { 0 };
 
 	if (fd < 0 || write(fd, data, len) != (ssize_t)len)

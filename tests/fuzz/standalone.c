@@ -22,7 +22,8 @@ static int replay_file(const char *path)
 		fprintf(stderr, "%s: cannot be read\n", path);
 		return 1;
 	}
-	data = malloc(st.st_size ? (size_t)st.st_size : 1); /* exact size: ASan sees one byte more */
+	data = malloc(st.st_size ? (size_t)st.st_size
+				 : 1); /* exact size: ASan sees one byte more */
 	n = data ? fread(data, 1, (size_t)st.st_size, f) : 0;
 	fclose(f);
 	fprintf(stderr, "%s\n", path); /* the last name printed is the one that crashed */

@@ -83,6 +83,7 @@ void test_text(struct strbuf *out, size_t len)
 	size_t end = out->len + len;
 
 	for (unsigned i = 0; out->len < end; i++)
-		strbuf_addf(out, "line %u of a text that repeats itself, %u times\n", i, i * i % 97);
+		strbuf_addf(out, "line %u of a text that repeats itself, %u times\n", i,
+			    i * i % 97);
 	strbuf_truncate(out, end);
 }

@@ -44,7 +44,7 @@ static void NORETURN bad_line(const struct build *b, const char *what)
 static struct image_text *image_of(struct build *b)
 {
 	if (!b->images.len)
-		vec_add(&b->images)->platform = (struct platform) { "linux", "amd64", NULL };
+		vec_add(&b->images)->platform = (struct platform){ "linux", "amd64", NULL };
 	return &b->images.items[b->images.len - 1];
 }
 
@@ -330,12 +330,12 @@ static void make_config(struct build *b, struct image_text *image, struct strbuf
 	if (image->fault_platform)
 		c->platform.architecture = "mips";
 	c->created = "1980-01-01T00:00:00Z";
-	c->env = (struct string_list) { image->env.items, image->env.len };
-	c->entrypoint = (struct string_list) { image->entrypoint.items, image->entrypoint.len };
-	c->cmd = (struct string_list) { image->cmd.items, image->cmd.len };
-	c->label_keys = (struct string_list) { image->label_keys.items, image->label_keys.len };
+	c->env = (struct string_list){ image->env.items, image->env.len };
+	c->entrypoint = (struct string_list){ image->entrypoint.items, image->entrypoint.len };
+	c->cmd = (struct string_list){ image->cmd.items, image->cmd.len };
+	c->label_keys = (struct string_list){ image->label_keys.items, image->label_keys.len };
 	c->label_values =
-		(struct string_list) { image->label_values.items, image->label_values.len };
+		(struct string_list){ image->label_values.items, image->label_values.len };
 	c->diff_ids = arena_array(&b->arena, layers, sizeof(*c->diff_ids));
 	c->diff_id_count = layers;
 	c->history_count = layers + (image->fault_history ? 1 : 0);
@@ -355,8 +355,7 @@ static void make_config(struct build *b, struct image_text *image, struct strbuf
 static void spoil_blob(const char *dir, const struct layer *layer, const struct descriptor *d)
 {
 	char hex[DIGEST_HEX_MAX];
-	cleanup_free
-	char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d->digest, hex));
+	cleanup_free char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d->digest, hex));
 	cleanup_strbuf struct strbuf bytes = { 0 };
 	struct error err = { 0 };
 
@@ -427,10 +426,10 @@ void test_image_with(const char *dir, const char *tag, const char *text,
 		images[i].platform = b.images.items[i].platform;
 	}
 	root = images[0];
-	root.platform = (struct platform) { 0 };
+	root.platform = (struct platform){ 0 };
 	if (b.said_image) {
 		index_write(images, b.images.len, NULL, &index);
-		root = (struct descriptor) { .media_type = MEDIATYPE_OCI_INDEX };
+		root = (struct descriptor){ .media_type = MEDIATYPE_OCI_INDEX };
 		assert_ok(layout_put_bytes(l, strbuf_slice(&index), &root, &err), err);
 	}
 	assert_ok(layout_tag(l, tag, &root, &err), err);

@@ -71,11 +71,9 @@ static const char *relative(const char *path)
 static void add(struct maker *m, enum tar_type type, const char *path, const char *link,
 		uint64_t size, const struct words *w, struct file_facts *content)
 {
-	struct tar_entry entry = { .type = type,
-				   .path = relative(path),
-				   .link = link,
-				   .size = size,
-				   .mode = 0755 };
+	struct tar_entry entry = {
+		.type = type, .path = relative(path), .link = link, .size = size, .mode = 0755
+	};
 
 	if (w) {
 		entry.mode = (uint32_t)number_of(w, "mode", 8, 0755);
@@ -158,8 +156,9 @@ static void unescape(struct slice text, struct strbuf *out)
 			bool hex = rest[1] == 'h';
 
 			add_random(out, strtoul(strchr(rest, ' '), NULL, 10),
-				   hex ? "0123456789abcdef" :
-					 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789");
+				   hex ? "0123456789abcdef"
+				       : "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234"
+					 "56789");
 			i += strcspn(rest, "}");
 		} else {
 			strbuf_addc(out, c);
@@ -171,10 +170,9 @@ static void add_content(struct maker *m, const char *path, const struct words *w
 			struct slice bytes)
 {
 	cleanup_stream struct stream *stream = stream_memory(bytes);
-	struct tar_entry entry = { .type = TAR_FILE,
-				   .path = relative(path),
-				   .link = "",
-				   .size = bytes.len };
+	struct tar_entry entry = {
+		.type = TAR_FILE, .path = relative(path), .link = "", .size = bytes.len
+	};
 	struct file_facts *content = NULL;
 	struct error err = { 0 };
 
@@ -204,8 +202,8 @@ static void add_whiteout(struct maker *m, const char *path)
 	const char *slash = strrchr(path, '/');
 
 	add(m, TAR_FILE,
-	    arena_printf(&m->arena, "%.*s/.wh.%s", (int)(slash - path), path, slash + 1), "", 0, NULL,
-	    NULL);
+	    arena_printf(&m->arena, "%.*s/.wh.%s", (int)(slash - path), path, slash + 1), "", 0,
+	    NULL, NULL);
 }
 
 static void add_problem(struct maker *m, struct slice line)
@@ -331,7 +329,8 @@ static void build_base(struct maker *m, struct slice body)
 		bare |= w.count == 1 && str_equal(w.items[0], "bare");
 	}
 	if (!bare) {
-		struct words libc = { { "/lib/x86_64-linux-gnu/libc.so.6", "soname=libc.so.6" }, 2 };
+		struct words libc = { { "/lib/x86_64-linux-gnu/libc.so.6", "soname=libc.so.6" },
+				      2 };
 
 		add_elf(m, &libc);
 	}
@@ -456,7 +455,8 @@ bool lint_case_next(struct slice *rest, struct slice *name, struct slice *body)
 			if (!slice_cut(rest, '\n', &line))
 				break;
 		}
-		*body = rest->data ? slice_of(start.data, (size_t)(rest->data - start.data)) : start;
+		*body = rest->data ? slice_of(start.data, (size_t)(rest->data - start.data))
+				   : start;
 		return true;
 	}
 	return false;

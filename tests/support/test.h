@@ -17,16 +17,16 @@
 #include "base/fs.h"
 
 /* Fails with the error's text when `rc` is negative. */
-#define assert_ok(rc, err)                                          \
-	do {                                                        \
-		if ((rc) < 0)                                       \
-			fail_msg("unexpected: %s", (err).text);     \
+#define assert_ok(rc, err)                                      \
+	do {                                                    \
+		if ((rc) < 0)                                   \
+			fail_msg("unexpected: %s", (err).text); \
 	} while (0)
 
 /* Fails unless `text` holds `part`, showing both. */
-#define assert_contains(text, part)                                               \
-	do {                                                                      \
-		if (!strstr((text), (part)))                                      \
+#define assert_contains(text, part)                                              \
+	do {                                                                     \
+		if (!strstr((text), (part)))                                     \
 			fail_msg("\"%s\" does not hold \"%s\"", (text), (part)); \
 	} while (0)
 

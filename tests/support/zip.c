@@ -16,7 +16,8 @@ static void deflate(struct slice in, struct strbuf *out)
 	struct error err = { 0 };
 	cleanup_strbuf struct strbuf gzip = { 0 };
 	cleanup_sink struct sink *memory = sink_memory(&gzip);
-	cleanup_sink struct sink *sink = compress_sink(memory, COMPRESSION_GZIP, LEVEL_DEFAULT, NULL);
+	cleanup_sink struct sink *sink =
+		compress_sink(memory, COMPRESSION_GZIP, LEVEL_DEFAULT, NULL);
 
 	if (!in.len) {
 		strbuf_add(out, "\3\0", 2);

@@ -44,16 +44,22 @@ static struct scene *scene_new(void)
 	s->http = http_client_new(NULL);
 	s->out.err = open_memstream(&s->notes, &s->notes_len);
 	s->out.out = s->out.err;
-	s->stack = (struct stack){ .file = "stack.yaml", .directory = s->fixtures,
+	s->stack = (struct stack){ .file = "stack.yaml",
+				   .directory = s->fixtures,
 				   .sources = s->sources };
 	s->stage.name = "runtime";
 	s->machine = (struct apt_machine){ .root = s->dir, .now = NOW };
 	s->context = (struct source_context){
-		.stack = &s->stack, .platform = { .os = "linux", .architecture = "amd64" },
-		.store = s->store, .http = s->http, .out = &s->out, .lock = &s->lock,
+		.stack = &s->stack,
+		.platform = { .os = "linux", .architecture = "amd64" },
+		.store = s->store,
+		.http = s->http,
+		.out = &s->out,
+		.lock = &s->lock,
 	};
 	s->context.inputs = lockfile_platform(&s->lock, "linux/amd64");
-	s->request = (struct source_request){ .source = &s->sources[0], .stage = &s->stage,
+	s->request = (struct source_request){ .source = &s->sources[0],
+					      .stage = &s->stage,
 					      .packages = s->packages };
 	return s;
 }
@@ -77,7 +83,9 @@ static void add_source(struct scene *s, const char *id, const char *path, const 
 {
 	struct stack_source *source = &s->sources[s->stack.source_count++];
 
-	*source = (struct stack_source){ .id = id, .type = SOURCE_APT, .suite = suite,
+	*source = (struct stack_source){ .id = id,
+					 .type = SOURCE_APT,
+					 .suite = suite,
 					 .signed_by = "keys/good.asc",
 					 .components = { components, count },
 					 .url = xasprintf("file://%s/%s", s->fixtures, path) };
@@ -226,8 +234,9 @@ static void test_the_named_source_must_have_the_package(void **state)
 	add_source(s, "os", "repo", "stable", main_only, 1);
 	add_source(s, "cuda", "flat", "./", NULL, 0);
 	want(s, "tool");
-	expect_failure(s, ERROR_USAGE,
-		       "stack.yaml:7:3: source 'os' has no package 'tool' for amd64; there is: 1 (cuda)");
+	expect_failure(
+		s, ERROR_USAGE,
+		"stack.yaml:7:3: source 'os' has no package 'tool' for amd64; there is: 1 (cuda)");
 	scene_free(s);
 }
 
@@ -239,8 +248,9 @@ static void test_an_unknown_package_is_reported_at_its_place_with_a_near_name(vo
 	add_source(s, "os", "repo", "stable", main_only, 1);
 	want(s, "data");
 	want(s, "libap");
-	expect_failure(s, ERROR_USAGE, "stack.yaml:8:3: source 'os' has no package 'libap'; did you "
-				       "mean 'libapp'?");
+	expect_failure(s, ERROR_USAGE,
+		       "stack.yaml:8:3: source 'os' has no package 'libap'; did you "
+		       "mean 'libapp'?");
 	scene_free(s);
 }
 
@@ -357,8 +367,10 @@ static void test_an_index_that_differs_from_the_release_is_refused(void **state)
 	cleanup_free char *index = fs_join(repo, "dists/stable/extra/binary-amd64/Packages");
 
 	(void)state;
-	assert_ok(fs_write(AT_FDCWD, index, slice_str("Package: evil\nVersion: 1\nArchitecture: all\n"),
-			   0644, &s->err), s->err);
+	assert_ok(fs_write(AT_FDCWD, index,
+			   slice_str("Package: evil\nVersion: 1\nArchitecture: all\n"), 0644,
+			   &s->err),
+		  s->err);
 	add_source(s, "os", "repo", "stable", both, 2);
 	free((char *)s->sources[0].url);
 	s->sources[0].url = xasprintf("file://%s", repo);
@@ -399,8 +411,8 @@ static void put(const char *root, const char *path, const char *text)
 static struct scene *host_scene(const char *options, const char *rest, const char *more)
 {
 	struct scene *s = scene_new();
-	cleanup_free char *list = xasprintf("deb %s file://%s/repo %s\n%s", options, s->fixtures, rest,
-					    more);
+	cleanup_free char *list =
+		xasprintf("deb %s file://%s/repo %s\n%s", options, s->fixtures, rest, more);
 	cleanup_strbuf struct strbuf key = { 0 };
 
 	assert_ok(fs_read(AT_FDCWD, FIXTURES "keys/good.asc", MIB, &key, &s->err), s->err);
@@ -488,8 +500,8 @@ static void test_a_wrong_signature_on_the_host_is_never_skipped(void **state)
 
 static void test_sources_of_other_architectures_are_passed_over(void **state)
 {
-	struct scene *s = host_scene("[arch=i386 signed-by=/usr/share/keyrings/good.asc]",
-				     "stable main", "");
+	struct scene *s =
+		host_scene("[arch=i386 signed-by=/usr/share/keyrings/good.asc]", "stable main", "");
 
 	(void)state;
 	want(s, "app");
@@ -499,7 +511,8 @@ static void test_sources_of_other_architectures_are_passed_over(void **state)
 
 static void test_the_machines_answer_to_valid_until_is_respected(void **state)
 {
-	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/good.asc]", "expired main", "");
+	struct scene *s =
+		host_scene("[signed-by=/usr/share/keyrings/good.asc]", "expired main", "");
 
 	(void)state;
 	s->machine.now = NOW + 10 * 86400;

@@ -116,7 +116,8 @@ static void test_apt_conf_is_read_in_both_its_forms(void **state)
 	assert_ok(apt_conf(slice_str("// no\n# no\n/* Acquire::http::Proxy \"no\"; */\n"
 				     "Acquire { http { Proxy \"http://p.example.org:3128/\"; };\n"
 				     "  https::Proxy \"DIRECT\"; };\n"
-				     "acquire::check-valid-until \"false\"; DPkg::Post-Invoke { \"x; {\"; };\n"
+				     "acquire::check-valid-until \"false\"; DPkg::Post-Invoke { "
+				     "\"x; {\"; };\n"
 				     "APT::Default-Release \"bookworm\";"),
 			   "c", &c, &err),
 		  err);
@@ -134,12 +135,13 @@ static void test_preferences_become_pins(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_ok(apt_preferences(slice_str("Explanation: why\nPackage: a b*\nPin: release n=x,o=Y\n"
-					    "Pin-Priority: 600\n\nPackage: *\nPin: origin \"h\"\n"
-					    "Pin-Priority: -1\n\nPackage: c\nPin: version 5.*\n"
-					    "Pin-Priority: 1001\n"),
-				  "p", &c, &err),
-		  err);
+	assert_ok(
+		apt_preferences(slice_str("Explanation: why\nPackage: a b*\nPin: release n=x,o=Y\n"
+					  "Pin-Priority: 600\n\nPackage: *\nPin: origin \"h\"\n"
+					  "Pin-Priority: -1\n\nPackage: c\nPin: version 5.*\n"
+					  "Pin-Priority: 1001\n"),
+				"p", &c, &err),
+		err);
 	assert_int_equal(c.pins.len, 3);
 	assert_int_equal(c.pins.items[0].priority, 600);
 	assert_true(slice_is(c.pins.items[0].packages, "a b*"));

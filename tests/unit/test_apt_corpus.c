@@ -107,8 +107,7 @@ static void add_words(struct map *words, struct slice text)
 }
 
 /* The words of `a` that are not in `b`, each after `title`. */
-static void add_only(const char *title, struct map *a, const struct map *b,
-		     struct strbuf *out)
+static void add_only(const char *title, struct map *a, const struct map *b, struct strbuf *out)
 {
 	const struct map_entry *sorted = map_sorted(a);
 

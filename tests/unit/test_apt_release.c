@@ -76,8 +76,8 @@ static void test_a_detached_signature_counts_for_release(void **state)
 		skip();
 	read_file(FIXTURES "repo/dists/stable/Release", &text);
 	read_file(FIXTURES "repo/dists/stable/Release.gpg", &signature);
-	assert_ok(apt_release_verify(strbuf_slice(&text), strbuf_slice(&signature), &keys, "Release",
-				     &err),
+	assert_ok(apt_release_verify(strbuf_slice(&text), strbuf_slice(&signature), &keys,
+				     "Release", &err),
 		  err);
 	text.data[10] ^= 1;
 	assert_int_equal(apt_release_verify(strbuf_slice(&text), strbuf_slice(&signature), &keys,
@@ -166,10 +166,10 @@ static void test_a_damaged_keyring_is_refused(void **state)
 static void test_only_the_fingerprints_that_are_named_count(void **state)
 {
 	static const char *const wrong[] = { "0123456789ABCDEF0123456789ABCDEF01234567" };
-	static const char status[] =
-		"[GNUPG:] NEWSIG\n[GNUPG:] GOODSIG C647FBE79E64964F x\n"
-		"[GNUPG:] VALIDSIG 5183DF06CD66A751650BFC62C647FBE79E64964F 2026-01-01 1767225600 0 4 "
-		"0 1 8 01 5183DF06CD66A751650BFC62C647FBE79E64964F\n";
+	static const char status[] = "[GNUPG:] NEWSIG\n[GNUPG:] GOODSIG C647FBE79E64964F x\n"
+				     "[GNUPG:] VALIDSIG 5183DF06CD66A751650BFC62C647FBE79E64964F "
+				     "2026-01-01 1767225600 0 4 "
+				     "0 1 8 01 5183DF06CD66A751650BFC62C647FBE79E64964F\n";
 	static const char *const right[] = { "5183df06cd66a751650bfc62c647fbe79e64964f" };
 	struct apt_keys keys = { .fingerprints = wrong, .fingerprint_count = 1 };
 	struct error err = { 0 };
@@ -201,8 +201,10 @@ static void test_status_lines_are_judged_by_keyword(void **state)
 		{ "[GNUPG:] EXPSIG F x\n" VALID, false },
 		{ "[GNUPG:] GOODSIG F x\n" VALID "[GNUPG:] BADSIG G y\n", false },
 		{ "[GNUPG:] ERRSIG G 1 8 01 1 9 -\n[GNUPG:] NO_PUBKEY G\n[GNUPG:] NEWSIG\n"
-		  "[GNUPG:] GOODSIG F x\n" VALID, true },
-		{ "[GNUPG:] EXPKEYSIG G y\n" VALID "[GNUPG:] NEWSIG\n[GNUPG:] GOODSIG F x\n" VALID, true },
+		  "[GNUPG:] GOODSIG F x\n" VALID,
+		  true },
+		{ "[GNUPG:] EXPKEYSIG G y\n" VALID "[GNUPG:] NEWSIG\n[GNUPG:] GOODSIG F x\n" VALID,
+		  true },
 		{ "x [GNUPG:] GOODSIG F x\n" VALID, false },
 	};
 	struct apt_keys keys = { 0 };
@@ -267,7 +269,9 @@ static void test_every_truncation_of_a_signed_file_is_refused(void **state)
 		cleanup_free uint8_t *copy = xmemdup(whole.data, len);
 		struct error err = { 0 };
 
-		assert_int_equal(apt_clearsigned_split(slice_of(copy, len), "x", &text, &signature, &err), -1);
+		assert_int_equal(apt_clearsigned_split(slice_of(copy, len), "x", &text, &signature,
+						       &err),
+				 -1);
 	}
 }
 
@@ -345,9 +349,15 @@ static void test_damaged_armour_is_refused(void **state)
 {
 #define B "-----BEGIN PGP PUBLIC KEY BLOCK-----\n"
 #define E "-----END PGP PUBLIC KEY BLOCK-----\n"
-	static const char *const bad[] = { "", B E, B "\n" E, B "\nMTIzNDU2Nzg5\n", B "\nMTIzNDU2Nzg\n" E,
-					   B "\nMTIz!DU2Nzg5\n" E, B "\nMTIzNDU2Nzg5\n=AAAA\n" E,
-					   B "\nMQ==MTIz\n" E, B "\nMTIzNDU2Nzg5\n=Ic8C\nMTIz\n" E,
+	static const char *const bad[] = { "",
+					   B E,
+					   B "\n" E,
+					   B "\nMTIzNDU2Nzg5\n",
+					   B "\nMTIzNDU2Nzg\n" E,
+					   B "\nMTIz!DU2Nzg5\n" E,
+					   B "\nMTIzNDU2Nzg5\n=AAAA\n" E,
+					   B "\nMQ==MTIz\n" E,
+					   B "\nMTIzNDU2Nzg5\n=Ic8C\nMTIz\n" E,
 					   B "MTIzNDU2Nzg5\n" E };
 	cleanup_strbuf struct strbuf out = { 0 };
 	struct error err = { 0 };
@@ -359,8 +369,8 @@ static void test_damaged_armour_is_refused(void **state)
 		if (armor_decode(slice_str(bad[i]), "k", &waste, &err) != -1)
 			fail_msg("case %zu passes", i);
 	}
-	assert_ok(armor_decode(slice_str("x\n" B "Comment: y\n\nMTIzNDU2Nzg5\n=Ic8C\n" E), "k", &out,
-			       &err),
+	assert_ok(armor_decode(slice_str("x\n" B "Comment: y\n\nMTIzNDU2Nzg5\n=Ic8C\n" E), "k",
+			       &out, &err),
 		  err);
 	assert_string_equal(strbuf_text(&out), "123456789");
 }

@@ -123,8 +123,11 @@ static void test_damaged_headers_are_refused(void **state)
 	static const struct {
 		const char *name, *size;
 	} cases[] = {
-		{ "f", "" },	  { "f", "-1" },   { "f", "1x" },    { "f", "0x1" },   { "f", " 1" },
-		{ "", "1" },	  { "/9", "1" },   { "/x", "1" },    { "#1/", "1" },   { "#1/2", "1" },
+		{ "f", "" },      { "f", "-1" },
+		{ "f", "1x" },    { "f", "0x1" },
+		{ "f", " 1" },    { "", "1" },
+		{ "/9", "1" },    { "/x", "1" },
+		{ "#1/", "1" },   { "#1/2", "1" },
 		{ "#1/-1", "1" }, { "#1/1", "1" /* an empty name: its byte is NUL below */ },
 	};
 

@@ -65,8 +65,7 @@ static void write_file(const char *path, struct slice bytes)
 static void test_an_oci_archive_holds_one_image_and_reads_back(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
+	cleanup_free char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf one = { 0 }, two = { 0 };
 	struct image none = { 0 };
 	struct error err = { 0 };
@@ -87,8 +86,7 @@ static void test_an_oci_archive_holds_one_image_and_reads_back(void **state)
 static void test_an_archive_of_an_index_holds_all_its_images(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
+	cleanup_free char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct image_name name = { .transport = TRANSPORT_OCI_ARCHIVE, .path = path, .text = path };
 	struct platform arm = { "linux", "arm64", NULL };
@@ -111,8 +109,7 @@ static void test_a_spoilt_layout_gives_no_archive(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free
-		char *with = xasprintf("layer\nfile x =1\nfault %s\n", faults[i]);
+		cleanup_free char *with = xasprintf("layer\nfile x =1\nfault %s\n", faults[i]);
 		cleanup_strbuf struct strbuf tar = { 0 };
 		cleanup_sink struct sink *sink = sink_memory(&tar);
 		struct error err = { 0 };
@@ -130,8 +127,7 @@ static void test_archives_may_be_compressed_or_come_through_a_pipe(void **state)
 	static const enum compression kinds[] = { COMPRESSION_NONE, COMPRESSION_GZIP,
 						  COMPRESSION_ZSTD };
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
+	cleanup_free char *layout = fs_join(dir, "layout"), *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct error err = { 0 };
 
@@ -169,8 +165,7 @@ static void test_a_docker_archive_opens_under_each_way_to_write_its_name(void **
 {
 	static const char *const tags[] = { NULL, "app:v1", "v1", "docker.io/library/app:v1" };
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *path = fs_join(dir, "a.tar");
+	cleanup_free char *path = fs_join(dir, "a.tar");
 	struct image none = { 0 };
 	struct error err = { 0 };
 
@@ -187,8 +182,7 @@ static void test_a_docker_archive_opens_under_each_way_to_write_its_name(void **
 static void test_a_wrong_diff_id_in_a_docker_archive_is_found_by_reading(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *path = fs_join(dir, "a.tar");
+	cleanup_free char *path = fs_join(dir, "a.tar");
 	cleanup_image struct image image = { 0 };
 	cleanup_stream struct stream *layer = NULL;
 	struct error err = { 0 };
@@ -219,8 +213,7 @@ static void put(struct strbuf *tar, enum tar_type type, const char *path, struct
 static void test_compressed_and_linked_layers_of_docker_save_are_read(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *path = fs_join(dir, "a.tar"), *config = NULL;
+	cleanup_free char *path = fs_join(dir, "a.tar"), *config = NULL;
 	cleanup_strbuf struct strbuf layer = { 0 }, packed = { 0 }, tar = { 0 };
 	cleanup_sink struct sink *memory = sink_memory(&packed);
 	cleanup_sink struct sink *out = compress_sink(memory, COMPRESSION_GZIP, LEVEL_FAST, NULL);
@@ -280,8 +273,7 @@ static void test_hostile_archives_are_refused_with_archive_and_member(void **sta
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free
-		char *path = fs_join(dir, "hostile.tar");
+		cleanup_free char *path = fs_join(dir, "hostile.tar");
 		cleanup_strbuf struct strbuf tar = { 0 };
 		struct image none = { 0 };
 		struct error err = { 0 };
@@ -303,8 +295,7 @@ static void test_hostile_archives_are_refused_with_archive_and_member(void **sta
 static void test_two_files_under_one_diff_id_must_be_equal(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *path = fs_join(dir, "a.tar");
+	cleanup_free char *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct image none = { 0 };
 	struct error err = { 0 };
@@ -325,8 +316,7 @@ static void test_two_files_under_one_diff_id_must_be_equal(void **state)
 static void test_what_is_no_image_archive_is_told(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *path = fs_join(dir, "a.tar");
+	cleanup_free char *path = fs_join(dir, "a.tar");
 	cleanup_strbuf struct strbuf tar = { 0 };
 	struct image none = { 0 };
 	struct error err = { 0 };

@@ -33,8 +33,7 @@ static void test_the_life_of_a_jwt_counts_when_none_is_told(void **state)
 {
 	static const char claims[] = "{\"iat\":1000,\"exp\":1600}";
 	cleanup_strbuf struct strbuf body = { 0 };
-	cleanup_free
-	char *text = NULL;
+	cleanup_free char *text = NULL;
 	struct token t = { 0 };
 	struct error err = { 0 };
 
@@ -65,8 +64,7 @@ static void test_answers_without_a_usable_token_are_refused(void **state)
 static void check_url(const char *realm, const char *service, const char *const *scopes,
 		      const char *want)
 {
-	cleanup_free
-	char *url = token_url(realm, service, scopes);
+	cleanup_free char *url = token_url(realm, service, scopes);
 
 	assert_string_equal(url, want);
 }
@@ -163,8 +161,7 @@ static void test_a_token_is_fetched_once_and_sent_with_basic(void **state)
 		{ .answer = "200 OK\r\n\r\n{\"token\":\"tok\",\"expires_in\":300}" }
 	};
 	cleanup_http_server struct http_server *s = http_server_start(script, 1);
-	cleanup_free
-	char *challenge =
+	cleanup_free char *challenge =
 		xasprintf("Bearer realm=\"%s/token\",service=\"svc\"", http_server_url(s));
 	cleanup_http struct http_client *c = http_client_new(NULL);
 	struct error err = { 0 };
@@ -193,8 +190,7 @@ static void test_a_refused_token_call_names_status_and_origin(void **state)
 		{ .answer = "401 No\r\n\r\n{\"details\":\"incorrect password\"}" }
 	};
 	cleanup_http_server struct http_server *s = http_server_start(script, 1);
-	cleanup_free
-	char *challenge = xasprintf("Bearer realm=\"%s/token\"", http_server_url(s));
+	cleanup_free char *challenge = xasprintf("Bearer realm=\"%s/token\"", http_server_url(s));
 	cleanup_http struct http_client *c = http_client_new(NULL);
 	cleanup_auth_header char *header = NULL;
 	struct error err = { 0 };
@@ -253,8 +249,7 @@ static void test_basic_after_bearer_keeps_to_bearer(void **state)
 		{ .answer = "200 OK\r\n\r\n{\"token\":\"two\"}" },
 	};
 	cleanup_http_server struct http_server *s = http_server_start(script, 2);
-	cleanup_free
-	char *challenge = xasprintf("Bearer realm=\"%s/token\"", http_server_url(s));
+	cleanup_free char *challenge = xasprintf("Bearer realm=\"%s/token\"", http_server_url(s));
 	cleanup_http struct http_client *c = http_client_new(NULL);
 	cleanup_auth_header char *one = NULL;
 	cleanup_auth_header char *two = NULL;

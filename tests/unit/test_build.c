@@ -32,18 +32,19 @@ static void put(struct site *s, const char *name, const char *text)
 
 	*strrchr(parent, '/') = '\0';
 	assert_ok(fs_mkdirs(AT_FDCWD, parent, &err), err);
-	assert_ok(fs_write(AT_FDCWD, path, slice_str(text), str_ends(name, ".sh") ? 0755 : 0644, &err),
+	assert_ok(fs_write(AT_FDCWD, path, slice_str(text), str_ends(name, ".sh") ? 0755 : 0644,
+			   &err),
 		  err);
 }
 
-#define HEAD                                                                                    \
-	"gpuimg: 1\nname: acme/app\ntag: \"1\"\nplatforms: [linux/amd64]\nstack: {}\n"             \
+#define HEAD                                                                           \
+	"gpuimg: 1\nname: acme/app\ntag: \"1\"\nplatforms: [linux/amd64]\nstack: {}\n" \
 	"sources:\n  - { id: kit, type: dir, path: kit }\nstages:\n"
 
-static const char plain[] =
-	HEAD "  runtime:\n    profile: base\n    packages: { kit: [\".\"] }\n"
-	     "    files: [ { from: app/, to: /opt/app } ]\n"
-	     "image: { user: { name: app, uid: 1000, gid: 1000 }, entrypoint: [/opt/app/run.sh] }\n";
+static const char plain[] = HEAD
+	"  runtime:\n    profile: base\n    packages: { kit: [\".\"] }\n"
+	"    files: [ { from: app/, to: /opt/app } ]\n"
+	"image: { user: { name: app, uid: 1000, gid: 1000 }, entrypoint: [/opt/app/run.sh] }\n";
 
 static void open_site(struct site *s, const char *manifest)
 {
@@ -78,8 +79,11 @@ static void lock(struct site *s)
 static int build(struct site *s, struct build_result *result, struct error *err)
 {
 	const char *destinations[] = { s->destination };
-	struct build_request request = { .stack = &s->stack, .lock = &s->lock, .store = s->store,
-					 .destinations = destinations, .destination_count = 1,
+	struct build_request request = { .stack = &s->stack,
+					 .lock = &s->lock,
+					 .store = s->store,
+					 .destinations = destinations,
+					 .destination_count = 1,
 					 .threads = 2 };
 
 	return build_run(&request, result, err);
@@ -190,8 +194,11 @@ static void test_the_one_time_changes_no_layer(void **state)
 	open_site(&s, plain);
 	lock(&s);
 	assert_ok(build(&s, &first, &err), err);
-	request = (struct build_request){ .stack = &s.stack, .lock = &s.lock, .store = s.store,
-					  .has_created = true, .created = 1700000000 };
+	request = (struct build_request){ .stack = &s.stack,
+					  .lock = &s.lock,
+					  .store = s.store,
+					  .has_created = true,
+					  .created = 1700000000 };
 	assert_ok(build_run(&request, &second, &err), err);
 	assert_false(digest_equal(&first.index.digest, &second.index.digest));
 	for (size_t i = 0; i < first.images.items[0].layers.len; i++)
@@ -219,9 +226,14 @@ static void test_an_input_that_is_not_there_is_named(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
 	cleanup_build_result struct build_result result = { 0 };
-	struct lock_input wheel = { .kind = LOCK_WHEEL, .stage = "runtime", .source = "pip",
-				    .name = "nvidia-x", .version = "1.2", .arch = "",
-				    .url = "https://example.org/x.whl", .size = 5 };
+	struct lock_input wheel = { .kind = LOCK_WHEEL,
+				    .stage = "runtime",
+				    .source = "pip",
+				    .name = "nvidia-x",
+				    .version = "1.2",
+				    .arch = "",
+				    .url = "https://example.org/x.whl",
+				    .size = 5 };
 	struct error err = { 0 };
 
 	(void)state;
@@ -239,9 +251,14 @@ static void test_an_rpm_is_refused_before_it_is_fetched(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
 	cleanup_build_result struct build_result result = { 0 };
-	struct lock_input rpm = { .kind = LOCK_RPM, .stage = "runtime", .source = "rocky",
-				  .name = "zlib", .version = "1.2-3", .arch = "x86_64",
-				  .url = "https://example.org/x.rpm", .size = 5 };
+	struct lock_input rpm = { .kind = LOCK_RPM,
+				  .stage = "runtime",
+				  .source = "rocky",
+				  .name = "zlib",
+				  .version = "1.2-3",
+				  .arch = "x86_64",
+				  .url = "https://example.org/x.rpm",
+				  .size = 5 };
 	struct error err = { 0 };
 
 	(void)state;
@@ -341,9 +358,13 @@ static void test_a_check_that_refuses_leaves_every_destination_alone(void **stat
 	open_site(&s, plain);
 	lock(&s);
 	destinations[0] = s.destination;
-	request = (struct build_request){ .stack = &s.stack, .lock = &s.lock, .store = s.store,
-					  .destinations = destinations, .destination_count = 1,
-					  .check = refuse, .check_user = &called };
+	request = (struct build_request){ .stack = &s.stack,
+					  .lock = &s.lock,
+					  .store = s.store,
+					  .destinations = destinations,
+					  .destination_count = 1,
+					  .check = refuse,
+					  .check_user = &called };
 	assert_int_equal(build_run(&request, &result, &err), -1);
 	assert_int_equal(err.code, ERROR_VERDICT);
 	assert_true(called);
@@ -364,8 +385,8 @@ static void test_an_archive_is_written_whole(void **state)
 	s.destination = xasprintf("oci-archive:%s/app.tar:1", s.dir);
 	assert_ok(build(&s, &result, &err), err);
 	open_image(&s, &image);
-	assert_true(digest_equal(&image.descriptor.digest,
-				 &result.images.items[0].manifest.digest));
+	assert_true(
+		digest_equal(&image.descriptor.digest, &result.images.items[0].manifest.digest));
 }
 
 static void test_an_archive_that_cannot_take_its_name_leaves_nothing(void **state)
@@ -412,8 +433,9 @@ static void test_a_tree_whose_files_are_not_those_of_its_key_is_refused(void **s
 	cleanup_assembled struct assembled tree = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	struct digest other = digest_of(slice_str("what the files were when the build began"));
-	struct assembly a = { .stack = &s.stack, .lock = &s.lock, .store = NULL, .arena = &arena,
-			      .files = &other };
+	struct assembly a = {
+		.stack = &s.stack, .lock = &s.lock, .store = NULL, .arena = &arena, .files = &other
+	};
 	struct error err = { 0 };
 
 	(void)state;
@@ -493,7 +515,8 @@ int main(void)
 		cmocka_unit_test(test_an_archive_that_cannot_take_its_name_leaves_nothing),
 		cmocka_unit_test(test_a_file_named_onto_a_folder_is_refused),
 		cmocka_unit_test(test_a_tree_whose_files_are_not_those_of_its_key_is_refused),
-		cmocka_unit_test(test_a_folder_source_may_be_a_symlink_and_so_may_what_ends_in_a_slash),
+		cmocka_unit_test(
+			test_a_folder_source_may_be_a_symlink_and_so_may_what_ends_in_a_slash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

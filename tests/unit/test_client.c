@@ -4,9 +4,9 @@
 #include "tests/support/http_server.h"
 
 /* What the registry says to GET /v2/; the https try before it is no request of the script's. */
-#define HELLO                                                                                      \
-	{                                                                                          \
-		.answer = "200 OK\r\n\r\n{}"                                                       \
+#define HELLO                                \
+	{                                    \
+		.answer = "200 OK\r\n\r\n{}" \
 	}
 
 static const struct client_options quick = {
@@ -67,8 +67,7 @@ static void test_a_location_may_be_relative_or_absolute(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		cleanup_free
-		char *got = client_location(base, request_url, cases[i].location);
+		cleanup_free char *got = client_location(base, request_url, cases[i].location);
 
 		if (!cases[i].want)
 			assert_null(got);
@@ -79,9 +78,8 @@ static void test_a_location_may_be_relative_or_absolute(void **state)
 
 static void test_plain_http_does_not_leave_loopback(void **state)
 {
-	cleanup_free
-	char *got = client_location("http://127.0.0.1:5000", "http://127.0.0.1:5000/x",
-				    "http://r.example.org/1");
+	cleanup_free char *got = client_location("http://127.0.0.1:5000", "http://127.0.0.1:5000/x",
+						 "http://r.example.org/1");
 
 	(void)state;
 	assert_null(got);
@@ -91,13 +89,10 @@ static void test_the_digest_is_appended_to_the_query_as_it_came(void **state)
 {
 	struct digest d = some_digest();
 	char text[DIGEST_HEX_MAX];
-	cleanup_free
-	char *bare = client_location_digest("https://r.example.org/1", &d);
-	cleanup_free
-	char *query = client_location_digest("https://r.example.org/1?_s=b%2Fa", &d);
-	cleanup_free
-	char *want = xasprintf("https://r.example.org/1?_s=b%%2Fa&digest=sha256%%3A%s",
-			       digest_hex(&d, text));
+	cleanup_free char *bare = client_location_digest("https://r.example.org/1", &d);
+	cleanup_free char *query = client_location_digest("https://r.example.org/1?_s=b%2Fa", &d);
+	cleanup_free char *want = xasprintf("https://r.example.org/1?_s=b%%2Fa&digest=sha256%%3A%s",
+					    digest_hex(&d, text));
 
 	(void)state;
 	assert_contains(bare, "/1?digest=sha256%3A");

@@ -14,8 +14,9 @@ static void test_what_is_added_is_copied(void **state)
 {
 	char path[] = "usr/bin/x", name[] = "user.a", value[] = "v";
 	struct tar_xattr xattr = { name, (uint8_t *)value, 1 };
-	struct tar_entry tar = { .type = TAR_FILE, .path = path, .mode = 0755, .xattrs = &xattr,
-				 .xattr_count = 1 };
+	struct tar_entry tar = {
+		.type = TAR_FILE, .path = path, .mode = 0755, .xattrs = &xattr, .xattr_count = 1
+	};
 	cleanup_component struct component *c = component_new(COMPONENT_DEB, "x", "1.0");
 	const struct component_entry *e = component_add(c, &tar);
 
@@ -84,7 +85,10 @@ static void test_a_file_that_changed_is_an_integrity_error_that_names_it(void **
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(changed); i++) {
 		struct error err = { 0 };
-		struct content c = { .kind = CONTENT_PATH, .fd = -1, .path = path, .has_digest = true,
+		struct content c = { .kind = CONTENT_PATH,
+				     .fd = -1,
+				     .path = path,
+				     .has_digest = true,
 				     .digest = digest_of(slice_str("0123456789")) };
 		cleanup_strbuf struct strbuf out = { 0 };
 

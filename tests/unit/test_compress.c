@@ -131,8 +131,8 @@ static void test_any_size_of_read_gives_the_same(void **state)
 
 		/* three members: what the decoder read too far must go back each time */
 		for (size_t i = 0; i < 3; i++)
-			compress(slice_of(in.data + i * 100000, 100000), kinds[k], LEVEL_DEFAULT, NULL,
-				 in.len, &one);
+			compress(slice_of(in.data + i * 100000, 100000), kinds[k], LEVEL_DEFAULT,
+				 NULL, in.len, &one);
 		for (size_t step = 1; step < 40; step++) {
 			struct error err = { 0 };
 			cleanup_strbuf struct strbuf out = { 0 };
@@ -275,11 +275,11 @@ static void test_errors_of_the_inner_stream_come_out_as_they_are(void **state)
 
 /* echo hello | xz -T1 */
 static const uint8_t hello_xz[] = {
-	0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x04, 0xe6, 0xd6, 0xb4, 0x46, 0x02, 0x00, 0x21,
-	0x01, 0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0x01, 0x00, 0x05, 0x68, 0x65, 0x6c,
-	0x6c, 0x6f, 0x0a, 0x00, 0x00, 0x00, 0xa5, 0x60, 0x97, 0xf1, 0x94, 0xf6, 0xfd, 0xe0, 0x00,
-	0x01, 0x1e, 0x06, 0xc1, 0x2f, 0xa4, 0x1d, 0x1f, 0xb6, 0xf3, 0x7d, 0x01, 0x00, 0x00, 0x00,
-	0x00, 0x04, 0x59, 0x5a,
+	0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x04, 0xe6, 0xd6, 0xb4, 0x46, 0x02,
+	0x00, 0x21, 0x01, 0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0x01, 0x00,
+	0x05, 0x68, 0x65, 0x6c, 0x6c, 0x6f, 0x0a, 0x00, 0x00, 0x00, 0xa5, 0x60, 0x97,
+	0xf1, 0x94, 0xf6, 0xfd, 0xe0, 0x00, 0x01, 0x1e, 0x06, 0xc1, 0x2f, 0xa4, 0x1d,
+	0x1f, 0xb6, 0xf3, 0x7d, 0x01, 0x00, 0x00, 0x00, 0x00, 0x04, 0x59, 0x5a,
 };
 
 static void test_xz_is_read_in_any_step(void **state)
@@ -289,8 +289,8 @@ static void test_xz_is_read_in_any_step(void **state)
 		struct error err = { 0 };
 		cleanup_strbuf struct strbuf out = { 0 };
 
-		assert_ok(decompress(slice_of(hello_xz, sizeof(hello_xz)), COMPRESSION_XZ, step, &out,
-				     &err),
+		assert_ok(decompress(slice_of(hello_xz, sizeof(hello_xz)), COMPRESSION_XZ, step,
+				     &out, &err),
 			  err);
 		assert_string_equal(strbuf_text(&out), "hello\n");
 	}
@@ -304,8 +304,8 @@ static void test_every_truncation_of_xz_is_refused(void **state)
 		cleanup_strbuf struct strbuf out = { 0 };
 		cleanup_free uint8_t *copy = xmemdup(hello_xz, len);
 
-		assert_int_equal(decompress(slice_of(copy, len), COMPRESSION_XZ, SIZE_MAX, &out, &err),
-				 -1);
+		assert_int_equal(
+			decompress(slice_of(copy, len), COMPRESSION_XZ, SIZE_MAX, &out, &err), -1);
 		assert_int_equal(err.code, ERROR_FORMAT);
 	}
 }
@@ -317,10 +317,18 @@ static void test_kinds_are_known_by_their_first_bytes(void **state)
 		size_t len;
 		enum compression want;
 	} cases[] = {
-		{ "\x1f\x8b\x08", 3, COMPRESSION_GZIP },  { "\x1f", 1, COMPRESSION_NONE },
-		{ "\x28\xb5\x2f\xfd", 4, COMPRESSION_ZSTD }, { "\x50\x2a\x4d\x18", 4, COMPRESSION_ZSTD },
-		{ "\xfd" "7zXZ\0", 6, COMPRESSION_XZ },   { "\xfd" "7zXZ", 5, COMPRESSION_NONE },
-		{ "etc/passwd", 10, COMPRESSION_NONE },   { "", 0, COMPRESSION_NONE },
+		{ "\x1f\x8b\x08", 3, COMPRESSION_GZIP },
+		{ "\x1f", 1, COMPRESSION_NONE },
+		{ "\x28\xb5\x2f\xfd", 4, COMPRESSION_ZSTD },
+		{ "\x50\x2a\x4d\x18", 4, COMPRESSION_ZSTD },
+		{ "\xfd"
+		  "7zXZ\0",
+		  6, COMPRESSION_XZ },
+		{ "\xfd"
+		  "7zXZ",
+		  5, COMPRESSION_NONE },
+		{ "etc/passwd", 10, COMPRESSION_NONE },
+		{ "", 0, COMPRESSION_NONE },
 	};
 
 	(void)state;
@@ -371,8 +379,8 @@ static void test_a_bomb_meets_the_limit_in_flat_memory(void **state)
 		cleanup_strbuf struct strbuf packed = { 0 };
 		cleanup_sink struct sink *memory = sink_memory(&packed);
 		cleanup_sink struct sink *sink = compress_sink(memory, kinds[k], LEVEL_FAST, NULL);
-		cleanup_stream struct stream *zeros = test_zeros(256 * MIB), *inner = NULL, *s = NULL,
-					     *limited = NULL;
+		cleanup_stream struct stream *zeros = test_zeros(256 * MIB), *inner = NULL,
+					     *s = NULL, *limited = NULL;
 
 		assert_ok(sink_copy(sink, zeros, NULL, &err), err);
 		assert_ok(sink_finish(sink, &err), err);
@@ -396,8 +404,8 @@ static void test_zstd_windows_above_the_limit_are_refused(void **state)
 	cleanup_strbuf struct strbuf out = { 0 };
 
 	(void)state;
-	assert_int_equal(decompress(slice_of(frame, sizeof(frame)), COMPRESSION_ZSTD, SIZE_MAX, &out,
-				    &err),
+	assert_int_equal(decompress(slice_of(frame, sizeof(frame)), COMPRESSION_ZSTD, SIZE_MAX,
+				    &out, &err),
 			 -1);
 	assert_int_equal(err.code, ERROR_LIMIT);
 }

@@ -195,14 +195,11 @@ static char *clean_home(void)
 
 static void write_config(const char *dir, const char *path, const char *username)
 {
-	cleanup_free
-	char *full = fs_join(dir, path);
-	cleanup_free
-	char *parent = xstrndup(full, (size_t)(strrchr(full, '/') - full));
-	cleanup_free
-	char *text = xasprintf("{\"auths\":{\"r.example.org\":{\"username\":\"%s\","
-			       "\"password\":\"p\"}}}",
-			       username);
+	cleanup_free char *full = fs_join(dir, path);
+	cleanup_free char *parent = xstrndup(full, (size_t)(strrchr(full, '/') - full));
+	cleanup_free char *text = xasprintf("{\"auths\":{\"r.example.org\":{\"username\":\"%s\","
+					    "\"password\":\"p\"}}}",
+					    username);
 	struct error err = { 0 };
 
 	assert_ok(fs_mkdirs(AT_FDCWD, parent, &err), err);
@@ -224,10 +221,8 @@ static void check_found(const struct credential_options *options, const char *us
 static void test_files_are_asked_in_order(void **state)
 {
 	cleanup_test_dir char *dir = clean_home();
-	cleanup_free
-	char *runtime = fs_join(dir, "run");
-	cleanup_free
-	char *named = fs_join(dir, "named.json");
+	cleanup_free char *runtime = fs_join(dir, "run");
+	cleanup_free char *named = fs_join(dir, "named.json");
 	struct credential_options options = { 0 };
 
 	(void)state;
@@ -254,8 +249,7 @@ static void test_files_are_asked_in_order(void **state)
 static void test_a_named_file_must_exist(void **state)
 {
 	cleanup_test_dir char *dir = clean_home();
-	cleanup_free
-	char *file = fs_join(dir, "none.json");
+	cleanup_free char *file = fs_join(dir, "none.json");
 	struct credential_options options = { .auth_file = file };
 	cleanup_credential struct credential c = { 0 };
 	struct error err = { 0 };
@@ -285,16 +279,11 @@ static void test_the_ngc_key_is_for_nvcr_alone(void **state)
 static void test_a_helper_is_run(void **state)
 {
 	cleanup_test_dir char *dir = clean_home();
-	cleanup_free
-	char *bin = fs_join(dir, "docker-credential-test");
-	cleanup_free
-	char *config = fs_join(dir, ".docker/config.json");
-	cleanup_free
-	char *docker = fs_join(dir, ".docker");
-	cleanup_free
-	char *path = xasprintf("%s:%s", dir, getenv("PATH"));
-	cleanup_free
-	char *old = xstrdup(getenv("PATH"));
+	cleanup_free char *bin = fs_join(dir, "docker-credential-test");
+	cleanup_free char *config = fs_join(dir, ".docker/config.json");
+	cleanup_free char *docker = fs_join(dir, ".docker");
+	cleanup_free char *path = xasprintf("%s:%s", dir, getenv("PATH"));
+	cleanup_free char *old = xstrdup(getenv("PATH"));
 	struct credential_options options = { 0 };
 	struct error err = { 0 };
 

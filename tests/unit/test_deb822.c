@@ -119,8 +119,8 @@ static void test_lines_may_end_in_carriage_return(void **state)
 
 static void test_comments_are_skipped(void **state)
 {
-	cleanup_deb822 struct deb822 stanza =
-		first(slice_str("# one\nA: 1\n# two: 2\nB:\n# before\n x\n# inside\n y\n# after\n"));
+	cleanup_deb822 struct deb822 stanza = first(
+		slice_str("# one\nA: 1\n# two: 2\nB:\n# before\n x\n# inside\n y\n# after\n"));
 	struct slice value = deb822_get(&stanza, "B"), line;
 
 	(void)state;
@@ -134,7 +134,8 @@ static void test_comments_are_skipped(void **state)
 
 static void test_comments_around_a_value_are_cut(void **state)
 {
-	cleanup_deb822 struct deb822 stanza = first(slice_str("A:\n \n# c\n\t\n x\n y\n# c\n \nB:\n# c\n \n"));
+	cleanup_deb822 struct deb822 stanza =
+		first(slice_str("A:\n \n# c\n\t\n x\n y\n# c\n \nB:\n# c\n \n"));
 
 	(void)state;
 	check_value(deb822_get(&stanza, "A"), "x\n y");
@@ -162,7 +163,8 @@ static void test_bad_lines_are_refused_with_their_number(void **state)
 		{ "A: 1\n\nB : 2\n",
 		  "Packages:3: neither \"Field: value\" nor a continuation line: 'B : 2'" },
 		{ ": 1\n", "Packages:1: neither \"Field: value\" nor a continuation line: ': 1'" },
-		{ "-A: 1\n", "Packages:1: neither \"Field: value\" nor a continuation line: '-A: 1'" },
+		{ "-A: 1\n",
+		  "Packages:1: neither \"Field: value\" nor a continuation line: '-A: 1'" },
 		{ "<html>\x1b\n",
 		  "Packages:1: neither \"Field: value\" nor a continuation line: '<html>\\x1b'" },
 		{ " x\n", "Packages:1: a continuation line before any field: ' x'" },

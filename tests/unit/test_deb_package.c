@@ -4,11 +4,12 @@
 #include "builder/sources/deb_package.h"
 #include "builder/sources/package_source.h"
 
-#define CONTROL                                                                     \
+#define CONTROL                                                                        \
 	"Package: demo\nVersion: 1:2-3\nArchitecture: amd64\nSource: demo-src (1:2)\n" \
 	"Description: x\n"
 
-/* A tar header of one entry, and its content; written here so that it can be as hostile as needed. */
+/* A tar header of one entry, and its content; written here so that it can be as hostile as needed.
+ */
 static void add_entry(struct strbuf *tar, char type, const char *name, const char *link,
 		      const char *content)
 {
@@ -158,8 +159,8 @@ static void expect_refused(const struct hostile *entries, size_t count, const ch
 	assert_contains(err.text, part);
 }
 
-#define REFUSED(part, ...)                                                          \
-	expect_refused((const struct hostile[]){ __VA_ARGS__ },                     \
+#define REFUSED(part, ...)                                      \
+	expect_refused((const struct hostile[]){ __VA_ARGS__ }, \
 		       ARRAY_LEN(((const struct hostile[]){ __VA_ARGS__ })), part)
 
 static void test_names_that_leave_the_root_are_refused(void **state)
@@ -261,8 +262,12 @@ static void test_every_truncation_is_refused(void **state)
 
 static struct lock_input put_in_store(struct store *s, struct slice deb)
 {
-	struct lock_input input = { .kind = LOCK_DEB, .name = "demo", .version = "1:2-3",
-				    .arch = "amd64", .stage = "runtime", .requested = true };
+	struct lock_input input = { .kind = LOCK_DEB,
+				    .name = "demo",
+				    .version = "1:2-3",
+				    .arch = "amd64",
+				    .stage = "runtime",
+				    .requested = true };
 	cleanup_store_put struct store_pending p = { 0 };
 	struct error err = { 0 };
 
@@ -338,7 +343,8 @@ static void test_what_dpkg_deb_builds_is_read(void **state)
 	assert_ok(fs_write(AT_FDCWD, file, slice_str("#!/bin/sh\n"), 0755, &err), err);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		cleanup_free char *option = xasprintf("-Z%s", kinds[i]);
-		const char *argv[] = { "dpkg-deb", "--root-owner-group", option, "-b", tree, out, NULL };
+		const char *argv[] = { "dpkg-deb", "--root-owner-group", option, "-b", tree, out,
+				       NULL };
 		struct process p = { .argv = argv };
 		cleanup_process struct process_result result = { 0 };
 		cleanup_strbuf struct strbuf deb = { 0 }, content = { 0 };

@@ -2,8 +2,8 @@
 
 #include "builder/sources/deb_resolve.h"
 
-#define FILE_FIELDS                                                                   \
-	"Filename: ./x.deb\nSize: 1\n"                                                \
+#define FILE_FIELDS                    \
+	"Filename: ./x.deb\nSize: 1\n" \
 	"SHA256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"
 
 /* An index in short form: "name version;Field: value;Field: value", one package per text. */
@@ -26,8 +26,8 @@ static void add_index(struct deb_universe *u, struct strbuf *text, const char *c
 		strbuf_adds(text, arch ? "" : "Architecture: amd64\n");
 		while (slice_cut(&rest, ';', &field))
 			strbuf_addf(text, "%.*s\n", (int)field.len, (const char *)field.data);
-		strbuf_adds(text, index->installed ? "Status: install ok installed\n" :
-						     FILE_FIELDS);
+		strbuf_adds(text,
+			    index->installed ? "Status: install ok installed\n" : FILE_FIELDS);
 		strbuf_addc(text, '\n');
 	}
 	assert_ok(deb_universe_add(u, index, strbuf_slice(text), foreign, &err), err);
@@ -60,7 +60,8 @@ static int resolve(struct deb_universe *u, const char *roots, struct strbuf *out
 		const struct deb_package *p = &u->packages.items[answer.choices.items[i].package];
 
 		strbuf_addf(out, "%s%.*s%s", i ? " " : "", (int)p->name.len,
-			    (const char *)p->name.data, answer.choices.items[i].requested ? "*" : "");
+			    (const char *)p->name.data,
+			    answer.choices.items[i].requested ? "*" : "");
 	}
 	if (rc == 0 && answer.searched)
 		strbuf_adds(out, " searched");
@@ -78,7 +79,11 @@ static void expect(const char *const *packages, const char *roots, const char *w
 	assert_string_equal(strbuf_text(&got), want);
 }
 
-#define SET(...) (const char *const[]){ __VA_ARGS__, NULL }
+#define SET(...)                  \
+	(const char *const[])     \
+	{                         \
+		__VA_ARGS__, NULL \
+	}
 
 /* The error's text must hold each part. */
 static void expect_refusal(const char *const *packages, const char *roots, const char *part)
@@ -140,8 +145,8 @@ static void test_pre_depends_come_first(void **state)
 static void test_a_real_package_goes_before_providers(void **state)
 {
 	(void)state;
-	expect(SET("r 1;Depends: v", "p 1;Provides: v;Priority: required", "v 1;Priority: extra"), "r",
-	       "v r*");
+	expect(SET("r 1;Depends: v", "p 1;Provides: v;Priority: required", "v 1;Priority: extra"),
+	       "r", "v r*");
 }
 
 static void test_a_provider_of_the_first_goes_before_the_second_alternative(void **state)
@@ -180,8 +185,9 @@ static void test_a_versioned_relation_needs_a_versioned_provide(void **state)
 	expect(SET("r 1;Depends: v (>= 2)", "q 1;Provides: v", "p 1;Provides: v (= 1)",
 		   "o 1;Provides: v (= 2)"),
 	       "r", "o r*");
-	expect_refusal(SET("r 1;Depends: v (>= 2)", "q 1;Provides: v"), "r",
-		       "v (>= 2) wanted by r wanted by the manifest cannot be had: no source has v");
+	expect_refusal(
+		SET("r 1;Depends: v (>= 2)", "q 1;Provides: v"), "r",
+		"v (>= 2) wanted by r wanted by the manifest cannot be had: no source has v");
 }
 
 static void test_only_the_candidate_is_considered(void **state)
@@ -280,8 +286,8 @@ static void test_the_refusal_tells_the_whole_chain(void **state)
 	expect_refusal(SET("app 1;Depends: lib", "lib 1;Depends: core (>= 3)", "core 2"), "app",
 		       "core (>= 3) wanted by lib wanted by app wanted by the manifest cannot be "
 		       "had: core 2 is not >= 3");
-	expect_refusal(SET("app 1;Depends: x | y", "x 1;Conflicts: app", "y 1;Depends: gone"), "app",
-		       "gone wanted by y wanted by app wanted by the manifest");
+	expect_refusal(SET("app 1;Depends: x | y", "x 1;Conflicts: app", "y 1;Depends: gone"),
+		       "app", "gone wanted by y wanted by app wanted by the manifest");
 	expect_refusal(SET("a 1;Conflicts: b", "b 1"), "a b",
 		       "b 1 wanted by the manifest is not wanted by a 1");
 }
@@ -294,8 +300,8 @@ static void test_the_story_names_every_alternative(void **state)
 
 	(void)state;
 	add_index(&u, &text,
-		  SET("app 1;Depends: x | y | z", "x 1;Conflicts: app", "y 1;Depends: gone"), &plain,
-		  NULL);
+		  SET("app 1;Depends: x | y | z", "x 1;Conflicts: app", "y 1;Depends: gone"),
+		  &plain, NULL);
 	assert_int_equal(resolve(&u, "app", &got, &why, &err), -1);
 	assert_string_equal(strbuf_text(&why), "app 1 needs x | y | z\n"
 					       "  no source has z\n"
@@ -315,12 +321,20 @@ static void test_driver_packages_are_never_taken(void **state)
 
 static void test_driver_names_are_known(void **state)
 {
-	static const char *const driver[] = { "cuda", "cuda-drivers", "cuda-drivers-580", "cuda-12-6",
-					      "cuda-13-0", "cuda-runtime-12-6", "nvidia-driver-535",
-					      "libcuda1", "libnvidia-compute-535" };
-	static const char *const other[] = { "cuda-toolkit-12-6", "cuda-cudart-12-6", "libcudnn9-cuda-12",
-					     "cuda-compat-12-6", "libcudart12", "cuda-keyring", "nvidia-container-toolkit",
-					     "cuda-nvcc-12-6", "libcublas-12-6" };
+	static const char *const driver[] = { "cuda",
+					      "cuda-drivers",
+					      "cuda-drivers-580",
+					      "cuda-12-6",
+					      "cuda-13-0",
+					      "cuda-runtime-12-6",
+					      "nvidia-driver-535",
+					      "libcuda1",
+					      "libnvidia-compute-535" };
+	static const char *const other[] = {
+		"cuda-toolkit-12-6",        "cuda-cudart-12-6", "libcudnn9-cuda-12",
+		"cuda-compat-12-6",         "libcudart12",      "cuda-keyring",
+		"nvidia-container-toolkit", "cuda-nvcc-12-6",   "libcublas-12-6"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(driver); i++)
@@ -337,7 +351,8 @@ static void test_architectures_count_as_multi_arch_says(void **state)
 
 	(void)state;
 	add_index(&u, &text,
-		  SET("r 1;Depends: tool, py:any, lib:i386", "tool 1;Architecture: i386;Multi-Arch: foreign",
+		  SET("r 1;Depends: tool, py:any, lib:i386",
+		      "tool 1;Architecture: i386;Multi-Arch: foreign",
 		      "tool 1;Architecture: amd64;Depends: all", "py 1;Multi-Arch: allowed",
 		      "lib 1;Multi-Arch: same", "lib 1;Architecture: i386;Multi-Arch: same",
 		      "all 1;Architecture: all;Depends: lib"),
@@ -367,7 +382,9 @@ static void test_two_architectures_of_one_package_need_multi_arch_same(void **st
 
 static void test_what_is_installed_is_not_taken_again(void **state)
 {
-	static const struct deb_index base = { .id = "base", .label_text = "status", .installed = true };
+	static const struct deb_index base = { .id = "base",
+					       .label_text = "status",
+					       .installed = true };
 	cleanup_universe struct deb_universe u = { .arch = "amd64" };
 	cleanup_strbuf struct strbuf status = { 0 }, text = { 0 }, got = { 0 };
 	struct error err = { 0 };
@@ -381,7 +398,9 @@ static void test_what_is_installed_is_not_taken_again(void **state)
 
 static void test_a_conflict_with_what_is_installed_is_an_error(void **state)
 {
-	static const struct deb_index base = { .id = "base", .label_text = "status", .installed = true };
+	static const struct deb_index base = { .id = "base",
+					       .label_text = "status",
+					       .installed = true };
 	cleanup_universe struct deb_universe u = { .arch = "amd64" };
 	cleanup_strbuf struct strbuf status = { 0 }, text = { 0 }, got = { 0 };
 	struct error err = { 0 };
@@ -407,11 +426,18 @@ static const char *candidate(struct deb_universe *u, const char *name)
 
 static void test_priorities_decide_before_versions(void **state)
 {
-	static const struct deb_index stable = { .id = "os", .label_text = "s", .suite = "stable",
-						 .codename = "bookworm", .host = "a.example.org" };
-	static const struct deb_index backports = { .id = "os", .label_text = "b", .suite = "stable-backports",
-						    .not_automatic = true, .but_automatic_upgrades = true,
-						    .host = "b.example.org", .origin = "B" };
+	static const struct deb_index stable = { .id = "os",
+						 .label_text = "s",
+						 .suite = "stable",
+						 .codename = "bookworm",
+						 .host = "a.example.org" };
+	static const struct deb_index backports = { .id = "os",
+						    .label_text = "b",
+						    .suite = "stable-backports",
+						    .not_automatic = true,
+						    .but_automatic_upgrades = true,
+						    .host = "b.example.org",
+						    .origin = "B" };
 	static const struct {
 		struct deb_pin pin;
 		const char *want;
@@ -426,7 +452,9 @@ static void test_priorities_decide_before_versions(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct deb_pin pin = cases[i].pin;
-		cleanup_universe struct deb_universe u = { .arch = "amd64", .pins = &pin, .pin_count = i > 0 };
+		cleanup_universe struct deb_universe u = { .arch = "amd64",
+							   .pins = &pin,
+							   .pin_count = i > 0 };
 		cleanup_strbuf struct strbuf a = { 0 }, b = { 0 };
 
 		pin.packages = slice_str("zlib x*");
@@ -440,8 +468,14 @@ static void test_priorities_decide_before_versions(void **state)
 static void test_a_negative_pin_forbids_and_a_specific_one_beats_the_general(void **state)
 {
 	struct deb_pin pins[] = {
-		{ .packages = slice_str("*"), .kind = DEB_PIN_VERSION, .value = slice_str("*"), .priority = -1 },
-		{ .packages = slice_str("a"), .kind = DEB_PIN_VERSION, .value = slice_str("*"), .priority = 5 },
+		{ .packages = slice_str("*"),
+		  .kind = DEB_PIN_VERSION,
+		  .value = slice_str("*"),
+		  .priority = -1 },
+		{ .packages = slice_str("a"),
+		  .kind = DEB_PIN_VERSION,
+		  .value = slice_str("*"),
+		  .priority = 5 },
 	};
 	cleanup_universe struct deb_universe u = { .arch = "amd64", .pins = pins, .pin_count = 2 };
 	cleanup_strbuf struct strbuf text = { 0 };
@@ -454,7 +488,9 @@ static void test_a_negative_pin_forbids_and_a_specific_one_beats_the_general(voi
 
 static void test_builds_for_the_stacks_cuda_are_chosen(void **state)
 {
-	cleanup_universe struct deb_universe u = { .arch = "amd64", .cuda_major = 12, .cuda_minor = 6 };
+	cleanup_universe struct deb_universe u = { .arch = "amd64",
+						   .cuda_major = 12,
+						   .cuda_minor = 6 };
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct deb_spec spec;
 	uint32_t at;
@@ -477,7 +513,8 @@ static void test_builds_for_the_stacks_cuda_are_chosen(void **state)
 
 static void test_requests_are_read_by_their_grammar(void **state)
 {
-	static const char *const bad[] = { "", "=1", "a=", "a b", "A B=1", "a:=1", "-x", "a=1 2", "../a" };
+	static const char *const bad[] = { "",     "=1", "a=",    "a b", "A B=1",
+					   "a:=1", "-x", "a=1 2", "../a" };
 	struct deb_spec spec;
 
 	(void)state;
@@ -541,8 +578,11 @@ static void test_a_chain_of_ten_thousand_is_refused_and_does_not_overflow(void *
 
 	(void)state;
 	for (int i = 0; i < 10000; i++)
-		strbuf_addf(&text, "Package: p%d\nVersion: 1\nArchitecture: all\nDepends: p%d\n" FILE_FIELDS "\n",
-			    i, i + 1);
+		strbuf_addf(
+			&text,
+			"Package: p%d\nVersion: 1\nArchitecture: all\nDepends: p%d\n" FILE_FIELDS
+			"\n",
+			i, i + 1);
 	assert_ok(deb_universe_add(&u, &plain, strbuf_slice(&text), NULL, &err), err);
 	assert_int_equal(resolve(&u, "p0", &got, NULL, &err), -1);
 	assert_int_equal(err.code, ERROR_VERDICT);

@@ -4,7 +4,7 @@
 
 /* FIPS 180-4, the examples for "abc". */
 #define ABC256 "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-#define ABC512 \
+#define ABC512                                                             \
 	"ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a" \
 	"2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"
 
@@ -61,8 +61,14 @@ static void test_a_text_parses_to_itself(void **state)
 static void test_what_is_no_digest_is_refused(void **state)
 {
 	static const char *const texts[] = {
-		"", "sha256:", ABC256, "sha256:" ABC256 "0", "sha512:" ABC256, "sha1:" ABC256,
-		"SHA256:" ABC256, "sha256:BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD",
+		"",
+		"sha256:",
+		ABC256,
+		"sha256:" ABC256 "0",
+		"sha512:" ABC256,
+		"sha1:" ABC256,
+		"SHA256:" ABC256,
+		"sha256:BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD",
 		"sha256:ga7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
 		" sha256:" ABC256,
 	};
@@ -99,10 +105,12 @@ static void test_bare_digits_may_be_of_either_case(void **state)
 	(void)state;
 	assert_ok(digest_parse_sha256_hex(slice_str(ABC256), &d, &err), err);
 	assert_true(digest_equal(&d, &want));
-	assert_ok(digest_parse_sha256_hex(
-			  slice_str("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD"),
-			  &d, &err),
-		  err);
+	assert_ok(
+		digest_parse_sha256_hex(
+			slice_str(
+				"BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD"),
+			&d, &err),
+		err);
 	assert_true(digest_equal(&d, &want));
 	assert_int_equal(digest_parse_sha256_hex(slice_str("sha256:" ABC256), &d, &err), -1);
 }

@@ -64,11 +64,21 @@ static void make(struct maker *m)
 	const struct {
 		uint64_t tag, value;
 	} entries[] = {
-		{ 14, 1 }, { 1, 13 }, { 1, 23 }, { 15, 48 }, { 29, 33 }, { 5, 0x10000 + strtab },
-		{ 10, sizeof(strings) }, { 0x6ffffffb, 1 }, { 0, 0 },
+		{ 14, 1 },
+		{ 1, 13 },
+		{ 1, 23 },
+		{ 15, 48 },
+		{ 29, 33 },
+		{ 5, 0x10000 + strtab },
+		{ 10, sizeof(strings) },
+		{ 0x6ffffffb, 1 },
+		{ 0, 0 },
 	};
 
-	strbuf_add(&m->bytes, "\x7f" "ELF", 4);
+	strbuf_add(&m->bytes,
+		   "\x7f"
+		   "ELF",
+		   4);
 	put(m, m->is64 ? 2 : 1, 1);
 	put(m, m->big ? 2 : 1, 1);
 	put(m, 1, 1);

@@ -78,9 +78,9 @@ static void test_exit_statuses_follow_from_codes(void **state)
 		enum error_code code;
 		int status;
 	} cases[] = {
-		{ ERROR_NONE, 0 },	{ ERROR_VERDICT, 1 },	{ ERROR_USAGE, 2 },
-		{ ERROR_FORMAT, 3 },	{ ERROR_LIMIT, 3 },	{ ERROR_INTEGRITY, 3 },
-		{ ERROR_NOT_FOUND, 3 }, { ERROR_SYSTEM, 3 },	{ ERROR_NETWORK, 3 },
+		{ ERROR_NONE, 0 },      { ERROR_VERDICT, 1 }, { ERROR_USAGE, 2 },
+		{ ERROR_FORMAT, 3 },    { ERROR_LIMIT, 3 },   { ERROR_INTEGRITY, 3 },
+		{ ERROR_NOT_FOUND, 3 }, { ERROR_SYSTEM, 3 },  { ERROR_NETWORK, 3 },
 	};
 
 	(void)state;

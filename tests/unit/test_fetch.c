@@ -32,8 +32,9 @@ static void open_site(struct site *s)
 static void offer(struct site *s, const char *name, const char *text, const char *locked)
 {
 	cleanup_free char *path = fs_join(s->dir, name);
-	struct lock_input in = { .kind = LOCK_DEB, .stage = "s", .source = "os", .version = "1.0",
-				 .arch = "all" };
+	struct lock_input in = {
+		.kind = LOCK_DEB, .stage = "s", .source = "os", .version = "1.0", .arch = "all"
+	};
 	struct error err = { 0 };
 
 	if (text)
@@ -123,8 +124,9 @@ static void test_each_input_is_reported(void **state)
 	open_site(&s);
 	offer(&s, "one", "1", "1");
 	offer(&s, "two", "2", "2");
-	request = (struct fetch_request){ .lock = &s.lock, .store = s.store, .report = count,
-					  .report_user = &seen };
+	request = (struct fetch_request){
+		.lock = &s.lock, .store = s.store, .report = count, .report_user = &seen
+	};
 	assert_ok(fetch_lock(&request, &result, &err), err);
 	assert_int_equal(seen, 2);
 }

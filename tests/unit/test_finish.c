@@ -31,9 +31,12 @@ static void open_site(struct site *s, const char *image)
 
 	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
 	s->solved = (struct lock_stack){ "", "", "", "", "", "" };
-	s->finish = (struct finish){ .rootfs = &s->rootfs, .stack = &s->stack,
-				     .stage = &s->stack.stages[0], .solved = &s->solved,
-				     .platform = { "linux", "amd64", NULL }, .final = true,
+	s->finish = (struct finish){ .rootfs = &s->rootfs,
+				     .stack = &s->stack,
+				     .stage = &s->stack.stages[0],
+				     .solved = &s->solved,
+				     .platform = { "linux", "amd64", NULL },
+				     .final = true,
 				     .arena = &s->arena };
 	assert_ok(rootfs_add(&s->rootfs, finish_filesystem(&s->finish.platform, true), &err), err);
 }
@@ -282,8 +285,8 @@ static void test_cuda_gets_its_links_and_the_stub_off_every_path(void **state)
 	open_site(&s, "{}");
 	s.solved.cuda = "13.0";
 	put(&s, "libc6", NULL, "lib64/ld-linux-x86-64.so.2", "elf");
-	component_add_text(wheel, "usr/local/cuda-13.0/targets/x86_64-linux/lib/libcudart.so.13", 0755,
-			   slice_str("elf"));
+	component_add_text(wheel, "usr/local/cuda-13.0/targets/x86_64-linux/lib/libcudart.so.13",
+			   0755, slice_str("elf"));
 	assert_ok(rootfs_add(&s.rootfs, wheel, &err), err);
 	finish_well(&s);
 	assert_string_equal(link_of(&s, "usr/local/cuda"), "cuda-13.0");

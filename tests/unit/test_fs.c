@@ -171,7 +171,10 @@ static int note(void *user, const struct fs_entry *e, struct error *err)
 	struct strbuf *seen = user;
 
 	(void)err;
-	strbuf_addf(seen, "%s%s ", e->path, S_ISDIR(e->st.st_mode) ? "/" : S_ISLNK(e->st.st_mode) ? "@" : "");
+	strbuf_addf(seen, "%s%s ", e->path,
+		    S_ISDIR(e->st.st_mode)   ? "/"
+		    : S_ISLNK(e->st.st_mode) ? "@"
+					     : "");
 	assert_true(fs_exists(e->dirfd, e->name));
 	return 0;
 }
@@ -317,8 +320,8 @@ static void test_a_sweep_spares_what_another_pid_namespace_may_be_writing(void *
 	(void)state;
 	write_file(fd, ".gpuimg-tmp-999999999-00000000-0123456789abcdef");
 	write_file(fd, ".gpuimg-tmp-999999999-00000000-fedcba9876543210");
-	assert_int_equal(utimensat(fd, ".gpuimg-tmp-999999999-00000000-fedcba9876543210", long_ago,
-				   0), 0);
+	assert_int_equal(
+		utimensat(fd, ".gpuimg-tmp-999999999-00000000-fedcba9876543210", long_ago, 0), 0);
 	fs_pending_sweep(fd);
 	assert_true(fs_exists(fd, ".gpuimg-tmp-999999999-00000000-0123456789abcdef"));
 	assert_false(fs_exists(fd, ".gpuimg-tmp-999999999-00000000-fedcba9876543210"));

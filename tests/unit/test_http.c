@@ -10,8 +10,7 @@ static int get(struct http_server *server, const char *path, const char *authori
 	       struct http_response *out, struct error *err)
 {
 	cleanup_http struct http_client *c = http_client_new(NULL);
-	cleanup_free
-	char *url = xasprintf("%s%s", http_server_url(server), path);
+	cleanup_free char *url = xasprintf("%s%s", http_server_url(server), path);
 	struct http_request request = { .method = "GET",
 					.url = url,
 					.authorization = authorization };
@@ -58,8 +57,7 @@ static void test_credentials_stay_away_from_another_port(void **state)
 {
 	static const struct http_server_step there[] = { { .answer = "200 OK\r\n\r\nthere" } };
 	cleanup_http_server struct http_server *other = http_server_start(there, 1);
-	cleanup_free
-	char *answer =
+	cleanup_free char *answer =
 		xasprintf("302 Found\r\nLocation: %s/elsewhere\r\n\r\n", http_server_url(other));
 	const struct http_server_step here[] = { { .answer = answer } };
 	cleanup_http_server struct http_server *s = http_server_start(here, 1);
@@ -81,7 +79,7 @@ static void test_a_redirect_loop_ends(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(script); i++)
-		script[i] = (struct http_server_step) {
+		script[i] = (struct http_server_step){
 			.answer = "302 Found\r\nLocation: /again\r\n\r\n"
 		};
 	s = http_server_start(script, ARRAY_LEN(script));
@@ -203,8 +201,7 @@ static int download(struct http_server *s, const char *path, struct strbuf *out,
 {
 	cleanup_http struct http_client *c = http_client_new(NULL);
 	cleanup_sink struct sink *sink = sink_memory(out);
-	cleanup_free
-	char *url = xasprintf("%s%s", http_server_url(s), path);
+	cleanup_free char *url = xasprintf("%s%s", http_server_url(s), path);
 
 	return http_download(c, url, NULL, 2, sink, err);
 }
@@ -256,10 +253,8 @@ static void test_a_download_that_breaks_off_is_not_appended_to(void **state)
 static void test_files_are_downloaded_too(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *path = fs_join(dir, "a b");
-	cleanup_free
-	char *url = xasprintf("file://%s/a%%20b", dir);
+	cleanup_free char *path = fs_join(dir, "a b");
+	cleanup_free char *url = xasprintf("file://%s/a%%20b", dir);
 	cleanup_http struct http_client *c = http_client_new(NULL);
 	cleanup_strbuf struct strbuf out = { 0 };
 	cleanup_sink struct sink *sink = sink_memory(&out);
@@ -285,8 +280,7 @@ static void test_addresses_are_shown_without_secrets(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		cleanup_free
-		char *shown = http_url_display(cases[i].url);
+		cleanup_free char *shown = http_url_display(cases[i].url);
 
 		assert_string_equal(shown, cases[i].shown);
 	}
@@ -312,8 +306,7 @@ static void test_locations_resolve_and_stay_as_they_came(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		cleanup_free
-		char *got = http_resolve(base, cases[i].location);
+		cleanup_free char *got = http_resolve(base, cases[i].location);
 
 		if (!cases[i].resolved)
 			assert_null(got);

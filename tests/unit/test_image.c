@@ -63,9 +63,8 @@ static void test_a_spoilt_layer_is_told_with_its_number(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free
-		char *with = xasprintf("layer\nfile x =1\nlayer none\nfile y =2\nfault %s\n",
-				       cases[i].fault);
+		cleanup_free char *with = xasprintf(
+			"layer\nfile x =1\nlayer none\nfile y =2\nfault %s\n", cases[i].fault);
 		cleanup_image struct image image = { 0 };
 		cleanup_stream struct stream *layer = NULL;
 		struct error err = { 0 };
@@ -125,7 +124,7 @@ static void put_document(struct layout *l, const char *type, const char *documen
 {
 	struct error err = { 0 };
 
-	*out = (struct descriptor) { .media_type = type };
+	*out = (struct descriptor){ .media_type = type };
 	assert_ok(layout_put_bytes(l, slice_str(document), out, &err), err);
 }
 
@@ -176,7 +175,7 @@ static void test_attestations_and_artifacts_are_no_images(void **state)
 	assert_ok(l ? layout_resolve(l, "v1", &arena, &d[2], &err) : -1, err);
 	d[0] = d[1] = d[2];
 	d[0].digest = d[1].digest = digest_of(slice_str("not there"));
-	d[0].platform = (struct platform) { "unknown", "unknown", NULL };
+	d[0].platform = (struct platform){ "unknown", "unknown", NULL };
 	d[1].artifact_type = "application/spdx+json";
 	index_write(d, 3, NULL, &index);
 	put_document(l, MEDIATYPE_OCI_INDEX, index.data, &d[0]);

@@ -24,7 +24,8 @@ static void make(struct site *s, const char *section, const char *image, const c
 					    "stages: { runtime: { profile: base } }\nimage: %s\n",
 					    section, image);
 	struct error err = { 0 };
-	struct image_config_request request = { .stack = &s->stack, .solved = &s->solved,
+	struct image_config_request request = { .stack = &s->stack,
+						.solved = &s->solved,
 						.platform = { "linux", "amd64", NULL },
 						.created = "1980-01-01T00:00:00Z",
 						.cuda_programs = *cuda != '\0' };

@@ -87,8 +87,8 @@ static void test_the_loader_is_found_through_links(void **state)
 
 	put(f, "usr/lib/real-loader", "");
 	assert_int_equal(unlinkat(f->rootfd, "lib64/ld-linux-x86-64.so.2", 0), 0);
-	assert_int_equal(symlinkat("/usr/lib/real-loader", f->rootfd,
-				   "lib64/ld-linux-x86-64.so.2"), 0);
+	assert_int_equal(symlinkat("/usr/lib/real-loader", f->rootfd, "lib64/ld-linux-x86-64.so.2"),
+			 0);
 	find(f, NULL);
 	assert_string_equal(f->loader.path, "usr/lib/real-loader");
 	assert_int_equal(f->loader.machine, ELF_MACHINE_X86_64);

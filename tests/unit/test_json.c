@@ -107,15 +107,17 @@ static void test_every_truncation_of_a_document_is_refused(void **state)
 
 static void test_canonical_text_is_sorted_and_has_the_shortest_escapes(void **state)
 {
-	cleanup_json json_t *value = parse(" {\"b\" : [ 1 , 2.5, -0 ], \"a\\\"\":\n\"/\\u0001\\u001F\\b\\t\\n"
-					   "\\f\\r\\u007f\\u00e9\\\\\", \"B\": {}, \"c\": [], \"d\": [true, "
-					   "false, null]}");
+	cleanup_json json_t *value =
+		parse(" {\"b\" : [ 1 , 2.5, -0 ], \"a\\\"\":\n\"/\\u0001\\u001F\\b\\t\\n"
+		      "\\f\\r\\u007f\\u00e9\\\\\", \"B\": {}, \"c\": [], \"d\": [true, "
+		      "false, null]}");
 	cleanup_strbuf struct strbuf out = { 0 };
 
 	(void)state;
 	json_canonical(value, &out);
-	assert_string_equal(out.data, "{\"B\":{},\"a\\\"\":\"/\\u0001\\u001f\\b\\t\\n\\f\\r\x7fé\\\\\","
-				      "\"b\":[1,2.5,0],\"c\":[],\"d\":[true,false,null]}");
+	assert_string_equal(out.data,
+			    "{\"B\":{},\"a\\\"\":\"/\\u0001\\u001f\\b\\t\\n\\f\\r\x7fé\\\\\","
+			    "\"b\":[1,2.5,0],\"c\":[],\"d\":[true,false,null]}");
 }
 
 static void test_pretty_text_is_indented_by_two(void **state)
@@ -191,7 +193,8 @@ static void test_a_missing_member_is_named_by_its_path(void **state)
 
 static void test_a_member_of_another_type_is_refused(void **state)
 {
-	cleanup_json json_t *value = parse("{\"a\":[],\"b\":\"x\",\"c\":-1,\"d\":1.0,\"e\":null,\"f\":true}");
+	cleanup_json json_t *value =
+		parse("{\"a\":[],\"b\":\"x\",\"c\":-1,\"d\":1.0,\"e\":null,\"f\":true}");
 	struct error err = { 0 };
 	const char *text;
 	uint64_t number;

@@ -8,8 +8,7 @@
 
 static char *read_text(const char *dir, const char *name)
 {
-	cleanup_free
-	char *path = fs_join(dir, name);
+	cleanup_free char *path = fs_join(dir, name);
 	cleanup_strbuf struct strbuf out = { 0 };
 	struct error err = { 0 };
 
@@ -38,11 +37,10 @@ static struct descriptor put(struct layout *l, const char *text)
 static void test_a_new_layout_is_complete_and_empty(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *sub = fs_join(dir, "a/b");
+	cleanup_free char *sub = fs_join(dir, "a/b");
 	cleanup_layout struct layout *l = create(sub);
-	cleanup_free
-	char *mark = read_text(sub, "oci-layout"), *index = read_text(sub, "index.json");
+	cleanup_free char *mark = read_text(sub, "oci-layout"),
+			  *index = read_text(sub, "index.json");
 	struct error err = { 0 };
 	cleanup_layout struct layout *again = layout_open(sub, &err);
 
@@ -56,8 +54,7 @@ static void test_a_new_layout_is_complete_and_empty(void **state)
 static void test_a_foreign_directory_is_left_alone(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *file = fs_join(dir, "precious");
+	cleanup_free char *file = fs_join(dir, "precious");
 	struct error err = { 0 };
 
 	(void)state;
@@ -70,8 +67,7 @@ static void test_a_foreign_directory_is_left_alone(void **state)
 static void test_what_is_no_layout_is_told(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *missing = fs_join(dir, "missing"), *mark = fs_join(dir, "oci-layout");
+	cleanup_free char *missing = fs_join(dir, "missing"), *mark = fs_join(dir, "oci-layout");
 	struct error err = { 0 };
 
 	(void)state;
@@ -108,8 +104,7 @@ static void test_a_blob_comes_back(void **state)
 static void test_a_blob_over_its_limit_leaves_nothing(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *blobs = fs_join(dir, "blobs/sha256");
+	cleanup_free char *blobs = fs_join(dir, "blobs/sha256");
 	cleanup_layout struct layout *l = create(dir);
 	cleanup_stream struct stream *src = stream_memory(slice_str("hello"));
 	struct descriptor d;
@@ -130,8 +125,7 @@ static void test_missing_blobs_and_odd_files_are_told(void **state)
 	cleanup_layout struct layout *l = create(dir);
 	struct digest d = digest_of(slice_str("x"));
 	char hex[DIGEST_HEX_MAX];
-	cleanup_free
-	char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d, hex));
+	cleanup_free char *path = xasprintf("%s/blobs/sha256/%s", dir, digest_hex(&d, hex));
 	struct error err = { 0 };
 
 	(void)state;
@@ -152,13 +146,11 @@ static void test_a_linked_blob_has_the_bytes(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free
-		char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
+		cleanup_free char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
 		cleanup_layout struct layout *l = create(sub);
 		struct digest d = digest_of(slice_str("content"));
 		char hex[DIGEST_HEX_MAX];
-		cleanup_free
-		char *path = xasprintf("%s/blobs/sha256/%s", sub, digest_hex(&d, hex));
+		cleanup_free char *path = xasprintf("%s/blobs/sha256/%s", sub, digest_hex(&d, hex));
 		struct error err = { 0 };
 		struct stat a, b;
 
@@ -177,8 +169,7 @@ static void test_a_linked_blob_has_the_bytes(void **state)
 static void test_a_file_that_is_not_the_blob_is_not_linked(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
+	cleanup_free char *file = fs_join(dir, "object"), *sub = fs_join(dir, "layout");
 	cleanup_layout struct layout *l = create(sub);
 	struct digest d = digest_of(slice_str("content"));
 	struct error err = { 0 };
@@ -196,10 +187,8 @@ static void test_tags_are_replaced_and_sorted_and_others_kept_as_they_are(void *
 	cleanup_layout struct layout *l = create(dir);
 	struct descriptor a = put(l, "a"), b = put(l, "b");
 	char hex[DIGEST_HEX_MAX];
-	cleanup_free
-	char *index = NULL, *path = fs_join(dir, "index.json");
-	cleanup_free
-	char *with = NULL;
+	cleanup_free char *index = NULL, *path = fs_join(dir, "index.json");
+	cleanup_free char *with = NULL;
 	struct error err = { 0 };
 
 	(void)state;
@@ -300,8 +289,7 @@ static void test_many_processes_tag_one_layout_and_lose_nothing(void **state)
 static void test_what_a_killed_run_left_is_no_foreign_directory(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *mark = fs_join(dir, "oci-layout"), *index = fs_join(dir, "index.json");
+	cleanup_free char *mark = fs_join(dir, "oci-layout"), *index = fs_join(dir, "index.json");
 	cleanup_layout struct layout *l = NULL;
 	struct error err = { 0 };
 
@@ -318,8 +306,7 @@ static void test_a_damaged_index_is_told_and_not_overwritten(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
 	cleanup_layout struct layout *l = create(dir);
-	cleanup_free
-	char *path = fs_join(dir, "index.json"), *after = NULL;
+	cleanup_free char *path = fs_join(dir, "index.json"), *after = NULL;
 	struct descriptor a = put(l, "a");
 	struct error err = { 0 };
 
@@ -370,7 +357,8 @@ int main(void)
 		cmocka_unit_test(test_many_processes_tag_one_layout_and_lose_nothing),
 		cmocka_unit_test(test_what_a_killed_run_left_is_no_foreign_directory),
 		cmocka_unit_test(test_a_damaged_index_is_told_and_not_overwritten),
-		cmocka_unit_test(test_what_was_put_may_be_taken_back_only_while_nobody_else_counts_on_it),
+		cmocka_unit_test(
+			test_what_was_put_may_be_taken_back_only_while_nobody_else_counts_on_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,9 @@ static void test_the_old_header_before_the_new_one_is_skipped(void **state)
 static void test_the_old_format_alone_is_read(void **state)
 {
 	static const uint8_t old[] = "ld.so-1.7.0\0\1\0\0\0" /* one entry */
-				     "\1\0\0\0" "\0\0\0\0" "\5\0\0\0" /* flags, name, path */
+				     "\1\0\0\0"
+				     "\0\0\0\0"
+				     "\5\0\0\0" /* flags, name, path */
 				     "l.so\0/l.so";
 	cleanup(ldcache_release) struct ldcache cache = { 0 };
 	struct error err = { 0 };

@@ -5,7 +5,9 @@
 #include "tests/support/image.h"
 
 /* Made up, and in two parts, so that no scanner of source code takes it for a real one. */
-#define TOKEN "hf_" "u8jzPde0IgxLd6GncfBAepfJBd0Kh8oOOL"
+#define TOKEN \
+	"hf_" \
+	"u8jzPde0IgxLd6GncfBAepfJBd0Kh8oOOL"
 
 struct lint_test {
 	char *dir;
@@ -60,7 +62,8 @@ static void test_a_plain_image_has_no_findings(void **state)
 	struct lint_test t = { 0 };
 
 	(void)state;
-	judge(&t, "cmd /bin/x\nlayer gzip\nfile bin/x 0755 =x\nlayer zstd\nfile etc/y =y\nlayer none\n");
+	judge(&t, "cmd /bin/x\nlayer gzip\nfile bin/x 0755 =x\nlayer zstd\nfile etc/y =y\nlayer "
+		  "none\n");
 	assert_int_equal(t.result.findings.len, 0);
 	assert_int_equal(lint_exit_status(&t.result), 0);
 	assert_int_equal(t.result.layers, 3);
@@ -275,8 +278,8 @@ static void test_the_json_report_follows_its_schema(void **state)
 	release(&t);
 }
 
-#define NCCL_RECORD                                                                              \
-	"file usr/lib/python3/site-packages/nvidia_nccl_cu12-2.26.2.dist-info/METADATA "         \
+#define NCCL_RECORD                                                                      \
+	"file usr/lib/python3/site-packages/nvidia_nccl_cu12-2.26.2.dist-info/METADATA " \
 	"=Metadata-Version: 2.1\\nName: nvidia-nccl-cu12\\nVersion: 2.26.2\\n\n"
 
 static void test_the_stack_is_told_by_labels_and_records(void **state)
@@ -287,9 +290,10 @@ static void test_the_stack_is_told_by_labels_and_records(void **state)
 	judge(&labelled, "label io.gpuimg.cuda=13.0\nlayer\n" NCCL_RECORD);
 	assert_string_equal(labelled.result.stack.cuda, "13.0");
 	assert_string_equal(labelled.result.stack.nccl, "2.26.2");
-	judge(&found, "layer\nfile usr/lib/python3/site-packages/nvidia_cuda_runtime-13.0.96.dist-info/"
-		      "METADATA =Metadata-Version: 2.1\\nName: nvidia-cuda-runtime\\n"
-		      "Version: 13.0.96\\n\n");
+	judge(&found,
+	      "layer\nfile usr/lib/python3/site-packages/nvidia_cuda_runtime-13.0.96.dist-info/"
+	      "METADATA =Metadata-Version: 2.1\\nName: nvidia-cuda-runtime\\n"
+	      "Version: 13.0.96\\n\n");
 	assert_string_equal(found.result.stack.cuda, "13.0");
 	assert_null(found.result.stack.cudnn); /* nothing tells, so nothing is said */
 	release(&labelled);
@@ -325,9 +329,7 @@ static void test_an_unpacked_root_is_judged_without_layers(void **state)
 	bool skipped = false;
 
 	(void)state;
-	assert_ok(fs_write(AT_FDCWD, file, slice_str(TOKEN), 0600,
-			   &err),
-		  err);
+	assert_ok(fs_write(AT_FDCWD, file, slice_str(TOKEN), 0600, &err), err);
 	assert_ok(image_name_parse(name, &arena, &parsed, &err), err);
 	assert_ok(image_open(&parsed, NULL, &image, &err), err);
 	assert_ok(lint_run(&image, &options, &result, &err), err);

@@ -43,10 +43,11 @@ static void test_a_stale_lock_names_what_moved(void **state)
 			       HEAD "stack: { cuda: 13.0, nccl: 2 }\n", &err),
 			 -1);
 	assert_int_equal(err.code, ERROR_USAGE);
-	assert_string_equal(err.text,
-			    "stack.yaml has changed since it was locked: image.workdir (gone), stack.cuda, "
-			    "stack.nccl (new); run `gpuimg lock stack.yaml` again, with the same --set when "
-			    "there is one");
+	assert_string_equal(
+		err.text,
+		"stack.yaml has changed since it was locked: image.workdir (gone), stack.cuda, "
+		"stack.nccl (new); run `gpuimg lock stack.yaml` again, with the same --set when "
+		"there is one");
 }
 
 static void test_many_keys_are_counted(void **state)
@@ -55,12 +56,14 @@ static void test_many_keys_are_counted(void **state)
 
 	(void)state;
 	assert_int_equal(check(HEAD,
-			       HEAD "tag: a\nplatforms: [linux/arm64]\npublish: [a]\nstack: { cuda: 1, "
-				    "cudnn: 1, nccl: 1, python: 3 }\n",
+			       HEAD
+			       "tag: a\nplatforms: [linux/arm64]\npublish: [a]\nstack: { cuda: 1, "
+			       "cudnn: 1, nccl: 1, python: 3 }\n",
 			       &err),
 			 -1);
-	assert_contains(err.text, ": platforms, tag, publish (new), stack.cuda (new), stack.cudnn (new), "
-				  "stack.nccl (new) and 1 more; run");
+	assert_contains(err.text,
+			": platforms, tag, publish (new), stack.cuda (new), stack.cudnn (new), "
+			"stack.nccl (new) and 1 more; run");
 }
 
 static void test_a_lock_without_keys_is_stale_all_the_same(void **state)

@@ -47,7 +47,8 @@ static const char sample[] =
 	"  \"sources\": [\n"
 	"    {\n"
 	"      \"date\": \"2026-01-01T00:00:00Z\",\n"
-	"      \"digest\": \"sha256:1111111111111111111111111111111111111111111111111111111111111111\",\n"
+	"      \"digest\": "
+	"\"sha256:1111111111111111111111111111111111111111111111111111111111111111\",\n"
 	"      \"id\": \"os\",\n"
 	"      \"suite\": \"bookworm/main amd64\",\n"
 	"      \"type\": \"apt\"\n"
@@ -136,8 +137,12 @@ static void test_the_order_of_inputs_is_kept(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		struct lock_input in = { .kind = LOCK_WHEEL, .stage = "s", .source = "pip",
-					 .name = names[i], .version = "1", .arch = "",
+		struct lock_input in = { .kind = LOCK_WHEEL,
+					 .stage = "s",
+					 .source = "pip",
+					 .name = names[i],
+					 .version = "1",
+					 .arch = "",
 					 .url = "https://files.example/x.whl" };
 
 		vec_push(&platform->inputs, in);
@@ -209,10 +214,10 @@ static void test_unknown_members_ask_for_a_new_lock(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		cleanup_free char *want =
-			xasprintf("x.lock.json: %s, perhaps of a later version; make the lock anew with "
-				  "gpuimg lock",
-				  cases[i].want);
+		cleanup_free char *want = xasprintf(
+			"x.lock.json: %s, perhaps of a later version; make the lock anew with "
+			"gpuimg lock",
+			cases[i].want);
 
 		check_change(cases[i].from, cases[i].to, ERROR_USAGE, want);
 	}
@@ -239,16 +244,19 @@ static void test_bad_members_are_named_by_their_path(void **state)
 		{ "\"stage\": \"run\"", "\"stage\": \"\"", INPUT ".stage: is empty" },
 		{ "\"stage\": \"run\"", "\"stage\": \"a\\nb\"",
 		  INPUT ".stage: holds a control character" },
-		{ "\"stage\": \"run\"", "\"stage\": 5", INPUT ".stage: is a whole number, not text" },
+		{ "\"stage\": \"run\"", "\"stage\": 5",
+		  INPUT ".stage: is a whole number, not text" },
 		{ "http://mirror.example/libc6.deb", "libc6.deb",
 		  INPUT ".url: is not an address with a scheme" },
 		{ "http://mirror.example/libc6.deb", "http://mirror.example/a b",
 		  INPUT ".url: holds blanks or characters beyond ASCII" },
 		{ "http://mirror.example/libc6.deb", "http://u:p@mirror.example/x",
-		  INPUT ".url: holds credentials, which do not belong in a lock; make the lock anew "
-			"with gpuimg lock" },
+		  INPUT
+		  ".url: holds credentials, which do not belong in a lock; make the lock anew "
+		  "with gpuimg lock" },
 		{ "\"toolkit\": true", "\"version\": \"1\"",
-		  "x.lock.json: platforms.linux/amd64.inputs[1]: a tree has neither version nor url" },
+		  "x.lock.json: platforms.linux/amd64.inputs[1]: a tree has neither version nor "
+		  "url" },
 		{ "\"inputs\": []", "\"inputs\": {}",
 		  "x.lock.json: platforms.linux/arm64.inputs: is an object, not a list" },
 		{ "\"inputs\": []", "\"inputs\": [1]",
@@ -267,15 +275,18 @@ static void test_a_kind_of_later_versions_asks_for_a_new_lock(void **state)
 {
 	(void)state;
 	check_change("\"deb\"", "\"apk\"", ERROR_USAGE,
-		     INPUT ".kind: 'apk' is not deb, wheel, rpm, tree or redist; make the lock anew with gpuimg lock");
+		     INPUT ".kind: 'apk' is not deb, wheel, rpm, tree or redist; make the lock "
+			   "anew with gpuimg lock");
 }
 
 static void test_digests_are_checked(void **state)
 {
 	struct lockfile lock = { 0 };
 	struct error err = { 0 };
-	cleanup_free char *longer = xasprintf("{\"schema\":\"gpuimg-lock/1\",\"assembly\":1,\"manifest\":"
-					      "\"sha512:%s%s\"}", ZEROS, ZEROS);
+	cleanup_free char *longer =
+		xasprintf("{\"schema\":\"gpuimg-lock/1\",\"assembly\":1,\"manifest\":"
+			  "\"sha512:%s%s\"}",
+			  ZEROS, ZEROS);
 
 	(void)state;
 	check_refused(longer, ERROR_FORMAT, "x.lock.json: manifest: is not a SHA-256 digest");
@@ -318,9 +329,12 @@ static void test_the_lock_lies_beside_its_manifest(void **state)
 	static const struct {
 		const char *manifest, *lock;
 	} cases[] = {
-		{ "stack.yaml", "stack.lock.json" },	 { "dir/stack.yaml", "dir/stack.lock.json" },
-		{ "a.yml", "a.lock.json" },		 { "a.json", "a.lock.json" },
-		{ "dir.yaml/a", "dir.yaml/a.lock.json" }, { "d/.yaml", "d/.yaml.lock.json" },
+		{ "stack.yaml", "stack.lock.json" },
+		{ "dir/stack.yaml", "dir/stack.lock.json" },
+		{ "a.yml", "a.lock.json" },
+		{ "a.json", "a.lock.json" },
+		{ "dir.yaml/a", "dir.yaml/a.lock.json" },
+		{ "d/.yaml", "d/.yaml.lock.json" },
 		{ "a.b.yaml", "a.b.lock.json" },
 	};
 

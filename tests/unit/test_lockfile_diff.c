@@ -5,13 +5,14 @@
 #define DIGEST(c) "\"sha256:" c c c c c c c c c c c c c c c c "\""
 #define A "aaaa"
 #define B "bbbb"
-#define DEB(name, version, digest)                                                         \
-	"{\"kind\":\"deb\",\"stage\":\"run\",\"source\":\"os\",\"name\":\"" name           \
+#define DEB(name, version, digest)                                                              \
+	"{\"kind\":\"deb\",\"stage\":\"run\",\"source\":\"os\",\"name\":\"" name                \
 	"\",\"version\":\"" version "\",\"url\":\"http://mirror.example/" name "\",\"size\":1," \
 	"\"digest\":" DIGEST(digest) "}"
-#define LOCK(keys, sources, stack, platforms)                                              \
-	"{\"schema\":\"gpuimg-lock/1\",\"assembly\":1,\"manifest\":" DIGEST(A) ",\"keys\":{" keys \
-	"},\"sources\":[" sources "],\"stack\":{" stack "},\"platforms\":{" platforms "}}"
+#define LOCK(keys, sources, stack, platforms)                                         \
+	"{\"schema\":\"gpuimg-lock/1\",\"assembly\":1,\"manifest\":" DIGEST(          \
+		A) ",\"keys\":{" keys "},\"sources\":[" sources "],\"stack\":{" stack \
+		   "},\"platforms\":{" platforms "}}"
 #define AMD64(inputs) "\"linux/amd64\":{\"inputs\":[" inputs "]}"
 #define ARM64(inputs) "\"linux/arm64\":{\"inputs\":[" inputs "]}"
 
@@ -41,7 +42,8 @@ static void test_packages_are_added_removed_moved_and_changed(void **state)
 {
 	(void)state;
 	check(LOCK("", "", "", AMD64(DEB("a", "1", A) "," DEB("b", "1", A) "," DEB("c", "1", A))),
-	      LOCK("", "", "", AMD64(DEB("d", "4", A) "," DEB("b", "2", B) "," DEB("c", "1", B))), 4,
+	      LOCK("", "", "", AMD64(DEB("d", "4", A) "," DEB("b", "2", B) "," DEB("c", "1", B))),
+	      4,
 	      "linux/amd64\n"
 	      "  removed  a 1 (os, stage run)\n"
 	      "  moved    b 1 -> 2 (os, stage run)\n"
@@ -71,11 +73,13 @@ static void test_keys_stack_and_sources_are_told(void **state)
 {
 	(void)state;
 	check(LOCK("\"tag\":" DIGEST(A) ",\"name\":" DIGEST(A),
-		   "{\"id\":\"os\",\"type\":\"apt\",\"suite\":\"s\",\"date\":\"2026-01-01T00:00:00Z\"},"
+		   "{\"id\":\"os\",\"type\":\"apt\",\"suite\":\"s\",\"date\":\"2026-01-01T00:00:"
+		   "00Z\"},"
 		   "{\"id\":\"x\",\"type\":\"apt\"}",
 		   "\"cuda\":\"12.6\",\"nccl\":\"2\"", ""),
 	      LOCK("\"tag\":" DIGEST(B) ",\"stack.cuda\":" DIGEST(A),
-		   "{\"id\":\"os\",\"type\":\"apt\",\"suite\":\"s\",\"date\":\"2026-02-01T00:00:00Z\"}",
+		   "{\"id\":\"os\",\"type\":\"apt\",\"suite\":\"s\",\"date\":\"2026-02-01T00:00:"
+		   "00Z\"}",
 		   "\"cuda\":\"13.0\"", ""),
 	      5,
 	      "manifest\n"

@@ -73,9 +73,21 @@ static void test_extras_are_compared_by_their_normal_names(void **state)
 static void test_bad_markers_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"python_version", "python_version <", "python_version < 3.8", "'a' 'b'", "x == 'y'",
-		"os_name == 'posix", "(os_name == 'posix'", "os_name == 'posix')", "os_name == 'a' and",
-		"or os_name == 'a'", "os_name not 'a'", "os_name ~= 'x'", "os_name = 'x'", "'", "(",
+		"python_version",
+		"python_version <",
+		"python_version < 3.8",
+		"'a' 'b'",
+		"x == 'y'",
+		"os_name == 'posix",
+		"(os_name == 'posix'",
+		"os_name == 'posix')",
+		"os_name == 'a' and",
+		"or os_name == 'a'",
+		"os_name not 'a'",
+		"os_name ~= 'x'",
+		"os_name = 'x'",
+		"'",
+		"(",
 	};
 
 	(void)state;
@@ -106,9 +118,9 @@ static void test_brackets_have_a_limit(void **state)
 
 static void test_versions_are_ordered_as_pep_440_says(void **state)
 {
-	static const char *const rising[] = { "1.dev0", "1a1.dev2", "1a1",   "1.a2",	 "1b1", "1rc1",
-					      "1",	"1.post1",  "1.0.1", "1.1.dev1", "1.1", "1.10",
-					      "2",	"1!0" };
+	static const char *const rising[] = { "1.dev0", "1a1.dev2", "1a1",     "1.a2",  "1b1",
+					      "1rc1",   "1",        "1.post1", "1.0.1", "1.1.dev1",
+					      "1.1",    "1.10",     "2",       "1!0" };
 
 	(void)state;
 	for (size_t i = 0; i + 1 < ARRAY_LEN(rising); i++) {
@@ -128,8 +140,8 @@ static void test_requirements_are_taken_apart(void **state)
 	struct requirement r;
 
 	(void)state;
-	assert_ok(requirement_parse(slice_str("Foo.Bar[B_c, d] (>=1,<2) ; extra == 'x'"), &arena, &r,
-				    &err),
+	assert_ok(requirement_parse(slice_str("Foo.Bar[B_c, d] (>=1,<2) ; extra == 'x'"), &arena,
+				    &r, &err),
 		  err);
 	assert_string_equal(r.name, "foo-bar");
 	assert_int_equal(r.extra_count, 2);

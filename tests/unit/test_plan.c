@@ -34,8 +34,9 @@ static struct component *part(enum component_kind kind, const char *name)
 
 static void hard_link(struct component *c, const char *path, const char *target)
 {
-	struct tar_entry tar = { .type = TAR_HARDLINK, .path = path, .link = target, .mode = 0755,
-				 .mtime = 1000 };
+	struct tar_entry tar = {
+		.type = TAR_HARDLINK, .path = path, .link = target, .mode = 0755, .mtime = 1000
+	};
 
 	component_add(c, &tar);
 }
@@ -198,8 +199,8 @@ static void write_all(struct bench *b, unsigned threads, struct strbuf *out)
 		struct layer layer;
 		char text[DIGEST_TEXT_MAX];
 
-		assert_ok(layer_write(b->store, &b->plan.layers.items[i].entries, &how, pool, &layer,
-				      &err),
+		assert_ok(layer_write(b->store, &b->plan.layers.items[i].entries, &how, pool,
+				      &layer, &err),
 			  err);
 		strbuf_addf(out, "%s %" PRIu64 "\n", digest_text(&layer.diff_id, text), layer.size);
 	}
@@ -258,7 +259,8 @@ static void test_a_layer_is_not_written_twice(void **state)
 	(void)state;
 	fill(&b);
 	make(&b, SPLIT_SINGLE, GIB);
-	assert_ok(layer_write(b.store, &b.plan.layers.items[0].entries, &how, NULL, &first, &err), err);
+	assert_ok(layer_write(b.store, &b.plan.layers.items[0].entries, &how, NULL, &first, &err),
+		  err);
 	assert_ok(layer_write(b.store, &b.plan.layers.items[0].entries, &how, NULL, &second, &err),
 		  err);
 	assert_false(first.cached);

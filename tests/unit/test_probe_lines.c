@@ -17,7 +17,8 @@ static void test_a_whole_run_is_brought_together(void **state)
 	      "{\"test\":\"a\",\"event\":\"start\"}\n"
 	      "{\"test\":\"a\",\"event\":\"result\",\"status\":\"pass\",\"library\":\"/l\","
 	      "\"version\":\"13.0\"}\n"
-	      "{\"test\":\"a\",\"event\":\"end\",\"exit\":0,\"signal\":0,\"timed_out\":0,\"ms\":12}\n"
+	      "{\"test\":\"a\",\"event\":\"end\",\"exit\":0,\"signal\":0,\"timed_out\":0,\"ms\":12}"
+	      "\n"
 	      "{\"event\":\"done\"}\n",
 	      &lines);
 	o = probe_lines_find(&lines, "a");
@@ -37,7 +38,8 @@ static void test_a_test_without_a_result_has_only_its_end(void **state)
 	const struct probe_outcome *o;
 
 	(void)state;
-	parse("{\"test\":\"a\",\"event\":\"end\",\"exit\":-1,\"signal\":11,\"timed_out\":0,\"ms\":1,"
+	parse("{\"test\":\"a\",\"event\":\"end\",\"exit\":-1,\"signal\":11,\"timed_out\":0,\"ms\":"
+	      "1,"
 	      "\"last_words\":\"x\"}\n",
 	      &lines);
 	o = probe_lines_find(&lines, "a");

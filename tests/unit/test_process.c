@@ -105,8 +105,8 @@ static void test_input_nobody_reads_does_not_kill_us(void **state)
 	(void)state;
 	strbuf_add_zeros(&big, MIB);
 	sigaction(SIGPIPE, &plain, &before);
-	run_shell("exec 0<&-; sleep 0.05; exit 3", (struct process){ .stdin_data = strbuf_slice(&big) },
-		  &r);
+	run_shell("exec 0<&-; sleep 0.05; exit 3",
+		  (struct process){ .stdin_data = strbuf_slice(&big) }, &r);
 	sigaction(SIGPIPE, &before, NULL);
 	assert_int_equal(r.exit_status, 3);
 }
@@ -263,7 +263,8 @@ int main(void)
 		cmocka_unit_test(test_of_long_output_the_end_can_be_kept),
 		cmocka_unit_test(test_output_beyond_the_limit_is_refused),
 		cmocka_unit_test(test_a_descriptor_is_handed_over),
-		cmocka_unit_test(test_a_missing_program_is_told_even_when_the_descriptor_takes_its_place),
+		cmocka_unit_test(
+			test_a_missing_program_is_told_even_when_the_descriptor_takes_its_place),
 		cmocka_unit_test(test_availability_is_about_programs),
 	};
 

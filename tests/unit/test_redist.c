@@ -44,8 +44,9 @@ static void open_site(struct site *s)
 	s->store = store_open(store, &err);
 	assert_non_null(s->store);
 	s->http = http_client_new(&(struct http_options){ 0 });
-	strbuf_adds(&s->manifest, "{ \"release_date\": \"2025-10-09\", \"release_label\": \"13.0.99\", "
-				  "\"release_product\": \"cuda\"");
+	strbuf_adds(&s->manifest,
+		    "{ \"release_date\": \"2025-10-09\", \"release_label\": \"13.0.99\", "
+		    "\"release_product\": \"cuda\"");
 }
 
 static void put(struct site *s, const char *name, struct slice bytes)
@@ -60,8 +61,12 @@ static void put(struct site *s, const char *name, struct slice bytes)
 
 static void add_entry(struct sink *sink, const char *path, const char *text)
 {
-	struct tar_entry tar = { .type = TAR_FILE, .path = path, .link = "", .mode = 0644,
-				 .size = strlen(text), .mtime = 1700000000 };
+	struct tar_entry tar = { .type = TAR_FILE,
+				 .path = path,
+				 .link = "",
+				 .mode = 0644,
+				 .size = strlen(text),
+				 .mtime = 1700000000 };
 	cleanup_stream struct stream *content = stream_memory(slice_str(text));
 	struct error err = { 0 };
 
@@ -89,7 +94,8 @@ static void add_component(struct site *s, const char *key, const char *version)
 	put(s, path, strbuf_slice(&tar));
 	digest = digest_of(strbuf_slice(&tar));
 	strbuf_addf(&s->manifest,
-		    ", \"%s\": { \"license\": \"CUDA Toolkit\", \"version\": \"%s\", \"linux-x86_64\": { "
+		    ", \"%s\": { \"license\": \"CUDA Toolkit\", \"version\": \"%s\", "
+		    "\"linux-x86_64\": { "
 		    "\"relative_path\": \"%s\", \"sha256\": \"%s\", \"size\": \"%zu\" } }",
 		    key, version, path, digest_hex(&digest, hex), tar.len);
 }
@@ -108,7 +114,8 @@ static void set_stack(struct site *s, const char *cuda, const char *sources, con
 	cleanup_free char *text = xasprintf("gpuimg: 1\nname: acme/app\ntag: \"1\"\n"
 					    "platforms: [%s]\nstack: %s\nsources:\n%s"
 					    "stages:\n  runtime:\n    profile: %s\n%s",
-					    s->platform ? s->platform : "linux/amd64", cuda, sources, profile, packages);
+					    s->platform ? s->platform : "linux/amd64", cuda,
+					    sources, profile, packages);
 	struct error err = { 0 };
 
 	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
@@ -220,8 +227,8 @@ static void test_a_lock_with_archives_reads_as_it_was_written(void **state)
 
 static void test_components_can_be_named_with_a_version(void **state)
 {
-	static const char *const specs[] = { "libcublas", "\"libcublas=13.1.*\"", "\"libcublas==13.1.0.3\"",
-					     "\"libcublas>=13,<14\"" };
+	static const char *const specs[] = { "libcublas", "\"libcublas=13.1.*\"",
+					     "\"libcublas==13.1.0.3\"", "\"libcublas>=13,<14\"" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
@@ -233,7 +240,8 @@ static void test_components_can_be_named_with_a_version(void **state)
 		ask(&s, "{ cuda: \"13.0\" }", "base", specs[i]);
 		assert_ok(lock(&s, &err), err);
 		inputs = inputs_of(&s);
-		assert_string_equal(inputs, "cuda_cudart 13.0.96 toolkit;libcublas 13.1.0.3 toolkit named;");
+		assert_string_equal(
+			inputs, "cuda_cudart 13.0.96 toolkit;libcublas 13.1.0.3 toolkit named;");
 	}
 }
 
@@ -260,8 +268,9 @@ static void test_what_cannot_be_taken_says_why(void **state)
 	} cases[] = {
 		{ "libcubla", ERROR_USAGE,
 		  "has no component 'libcubla'; did you mean 'libcublas'?" },
-		{ "nvidia_driver", ERROR_USAGE, "nvidia_driver does not go into an image: the driver "
-						"belongs to the host" },
+		{ "nvidia_driver", ERROR_USAGE,
+		  "nvidia_driver does not go into an image: the driver "
+		  "belongs to the host" },
 		{ "cuda_compat", ERROR_USAGE, "Jetson" },
 		{ "nsight_vse", ERROR_NOT_FOUND,
 		  "has no archive for linux-x86_64; there is windows-x86_64" },
@@ -308,7 +317,8 @@ static void test_the_label_comes_from_the_stack_and_is_pinned(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		cleanup(site_release) struct site s = { 0 };
-		cleanup_free char *cuda = xasprintf("{ cuda: \"%s\" }", cases[i][0]), *sources = NULL;
+		cleanup_free char *cuda = xasprintf("{ cuda: \"%s\" }", cases[i][0]),
+				  *sources = NULL;
 		struct error err = { 0 };
 
 		usual(&s);
@@ -333,8 +343,9 @@ static void test_a_manifest_that_is_not_there_is_named(void **state)
 	(void)state;
 	server = http_server_start(steps, ARRAY_LEN(steps));
 	open_site(&s);
-	sources = xasprintf("  - { id: nv, type: redist, url: \"%s/cuda/redist\", suite: \"13.9.9\" }\n",
-			    http_server_url(server));
+	sources = xasprintf(
+		"  - { id: nv, type: redist, url: \"%s/cuda/redist\", suite: \"13.9.9\" }\n",
+		http_server_url(server));
 	set_stack(&s, "{ cuda: \"13.0\" }", sources, "base", "");
 	assert_int_equal(lock(&s, &err), -1);
 	assert_int_equal(err.code, ERROR_NOT_FOUND);
@@ -377,8 +388,11 @@ static int build(struct site *s, struct build_result *result, struct error *err)
 {
 	cleanup_free char *destination = xasprintf("oci:%s/out:1", s->dir);
 	const char *destinations[] = { destination };
-	struct build_request request = { .stack = &s->stack, .lock = &s->lock, .store = s->store,
-					 .destinations = destinations, .destination_count = 1,
+	struct build_request request = { .stack = &s->stack,
+					 .lock = &s->lock,
+					 .store = s->store,
+					 .destinations = destinations,
+					 .destination_count = 1,
 					 .threads = 2 };
 	struct fetch_request fetch = { .lock = &s->lock, .store = s->store };
 	struct fetch_result fetched;
@@ -456,9 +470,10 @@ static char *lock_with_wheels(struct site *s, const char *profile, bool wheels_f
 	static const char wheels[] = "  - { id: pip, type: wheels, from: host }\n";
 	cleanup_free char *sources = NULL, *path = NULL, *before = xstrdup(getenv("PATH"));
 	cleanup_free char *python = fs_join(s->dir, "python3"), *asked = fs_join(s->dir, "asked");
-	cleanup_free char *script = xasprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >>%s\n"
-					      "for a; do [ -f \"$a\" ] && cat \"$a\" >>%s; done\nexit 1\n",
-					      asked, asked);
+	cleanup_free char *script =
+		xasprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >>%s\n"
+			  "for a; do [ -f \"$a\" ] && cat \"$a\" >>%s; done\nexit 1\n",
+			  asked, asked);
 	struct strbuf text = { 0 };
 	struct error ignored = { 0 };
 
@@ -518,7 +533,8 @@ static void test_arm64_takes_the_archives_for_servers(void **state)
 	sources = xasprintf("  - { id: nv, type: redist, url: \"%s\", suite: \"13.0.99\" }\n"
 			    "  - { id: kit, type: dir, path: kit }\n",
 			    s.url);
-	set_stack(&s, "{ cuda: \"13.0\" }", sources, "base", "    packages: { nv: [cuda_cudart] }\n");
+	set_stack(&s, "{ cuda: \"13.0\" }", sources, "base",
+		  "    packages: { nv: [cuda_cudart] }\n");
 	assert_int_equal(lock(&s, &err), -1);
 	assert_contains(err.text, "cuda_cudart 13.0.96 has no archive for linux-sbsa; there is "
 				  "linux-x86_64");
@@ -526,9 +542,10 @@ static void test_arm64_takes_the_archives_for_servers(void **state)
 
 static void test_devel_needs_the_parts_of_nvcc_only_where_they_are_parts(void **state)
 {
-	static const char *const keys[] = { "cuda_cudart", "cuda_nvcc", "cuda_cccl", "cuda_nvrtc",
-					    "libnvjitlink", "cuda_nvtx", "cuda_profiler_api", "libcublas",
-					    "libcufft", "libcurand", "libcusolver", "libcusparse",
+	static const char *const keys[] = { "cuda_cudart",       "cuda_nvcc",    "cuda_cccl",
+					    "cuda_nvrtc",        "libnvjitlink", "cuda_nvtx",
+					    "cuda_profiler_api", "libcublas",    "libcufft",
+					    "libcurand",         "libcusolver",  "libcusparse",
 					    "cuda_cuobjdump" };
 	static const char *const stacks[][2] = { { "{ cuda: \"12.4\" }", "" },
 						 { "{ cuda: \"13.0\" }", "nvidia-cuda-crt" } };

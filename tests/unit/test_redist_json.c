@@ -8,29 +8,45 @@
 #include "builder/sources/redist_json.h"
 
 #define SHA "3b1a3c1c0d8f4b0a7f7b9f8d3c1b2a4958674f3e2d1c0b9a8f7e6d5c4b3a2918"
-#define LEAF(path) "{ \"relative_path\": \"" path "\", \"sha256\": \"" SHA "\", \"md5\": \"x\", \"size\": \"1524192\" }"
+#define LEAF(path)                                              \
+	"{ \"relative_path\": \"" path "\", \"sha256\": \"" SHA \
+	"\", \"md5\": \"x\", \"size\": \"1524192\" }"
 #define ONE(leaf) "{ \"cuda_cudart\": { \"version\": \"13.0.96\", \"linux-x86_64\": " leaf " } }"
 
-static const char cuda[] =
-	"{ \"release_date\": \"2025-10-09\", \"release_label\": \"13.0.2\", \"release_product\": \"cuda\","
-	"  \"release_mood\": \"good\","
-	"  \"cuda_cudart\": { \"name\": \"CUDA Runtime (cudart)\", \"license\": \"CUDA Toolkit\","
-	"    \"license_path\": \"cuda_cudart/LICENSE.txt\", \"version\": \"13.0.96\","
-	"    \"linux-x86_64\": "
-	LEAF("cuda_cudart/linux-x86_64/cuda_cudart-linux-x86_64-13.0.96-archive.tar.xz") ","
-	"    \"linux-aarch64\": " LEAF("cuda_cudart/jetson.tar.xz") ","
-	"    \"linux-sbsa\": " LEAF("cuda_cudart/linux-sbsa/a.tar.xz") " },"
-	"  \"nsight_vse\": { \"version\": \"2025.3.1.25227\", \"windows-x86_64\": " LEAF("n/w.zip") " },"
-	"  \"driver_assistant\": { \"version\": \"0.22\", \"linux-all\": " LEAF("d/all.tar.xz") " },"
-	"  \"cudnn\": { \"version\": \"9.14.0.64\", \"cuda_variant\": [\"12\", \"13\"],"
-	"    \"linux-x86_64\": { \"cuda12\": " LEAF("c/12.tar.xz") ", \"cuda13\": " LEAF("c/13.tar.xz")
-	", \"cuda13.5\": " LEAF("c/135.tar.xz") " } } }";
+static const char cuda[] = "{ \"release_date\": \"2025-10-09\", \"release_label\": \"13.0.2\", "
+			   "\"release_product\": \"cuda\","
+			   "  \"release_mood\": \"good\","
+			   "  \"cuda_cudart\": { \"name\": \"CUDA Runtime (cudart)\", \"license\": "
+			   "\"CUDA Toolkit\","
+			   "    \"license_path\": \"cuda_cudart/LICENSE.txt\", \"version\": "
+			   "\"13.0.96\","
+			   "    \"linux-x86_64\": " LEAF("cuda_cudart/linux-x86_64/"
+							 "cuda_cudart-linux-x86_64-13.0.96-archive."
+							 "tar.xz") ","
+								   "    \"linux-aarch64\": " LEAF(
+									   "cuda_cudart/"
+									   "jetson.tar.xz") ","
+											    "    "
+											    "\"linu"
+											    "x-"
+											    "sbsa\""
+											    ":"
+											    " " LEAF(
+												    "cuda_cudart/linux-sbsa/a.tar.xz") " },"
+																       "  \"nsight_vse\": { \"version\": \"2025.3.1.25227\", \"windows-x86_64\": " LEAF(
+																	       "n/w.zip") " },"
+																			  "  \"driver_assistant\": { \"version\": \"0.22\", \"linux-all\": " LEAF(
+																				  "d/all.tar.xz") " },"
+																						  "  \"cudnn\": { \"version\": \"9.14.0.64\", \"cuda_variant\": [\"12\", \"13\"],"
+																						  "    \"linux-x86_64\": { \"cuda12\": " LEAF("c/12.tar.xz") ", \"cuda13\": " LEAF(
+																							  "c/13.tar.xz") ", \"cuda13.5\": " LEAF("c/135.tar.xz") " } } }";
 
 static void parse(const char *text, struct arena *arena, struct redist_manifest *out)
 {
 	struct error err = { 0 };
 
-	assert_ok(redist_json_parse(slice_str(text), "redistrib_13.0.2.json", arena, out, &err), err);
+	assert_ok(redist_json_parse(slice_str(text), "redistrib_13.0.2.json", arena, out, &err),
+		  err);
 }
 
 static void test_components_have_versions_of_their_own(void **state)
@@ -63,11 +79,11 @@ static const char *chosen(const char *component, const char *platform, const cha
 	parse(cuda, &arena, &m);
 	if (redist_json_choose(redist_json_find(&m, component), platform, version, &file, err) < 0)
 		return NULL;
-	return str_ends(file->path, "135.tar.xz") ? "13.5" :
-	       str_ends(file->path, "12.tar.xz")  ? "12" :
-	       str_ends(file->path, "13.tar.xz")  ? "13" :
-	       str_ends(file->path, "all.tar.xz") ? "all" :
-						    "one";
+	return str_ends(file->path, "135.tar.xz")   ? "13.5"
+	       : str_ends(file->path, "12.tar.xz")  ? "12"
+	       : str_ends(file->path, "13.tar.xz")  ? "13"
+	       : str_ends(file->path, "all.tar.xz") ? "all"
+						    : "one";
 }
 
 static void test_the_longest_variant_that_fits_is_chosen(void **state)
@@ -95,8 +111,9 @@ static void test_a_variant_that_is_missing_is_said_with_those_there_are(void **s
 	(void)state;
 	assert_null(chosen("cudnn", "linux-x86_64", "11.8", &err));
 	assert_int_equal(err.code, ERROR_NOT_FOUND);
-	assert_string_equal(err.text, "cudnn 9.14.0.64 has no variant for CUDA 11.8 on linux-x86_64; "
-				      "there is cuda12, cuda13, cuda13.5");
+	assert_string_equal(err.text,
+			    "cudnn 9.14.0.64 has no variant for CUDA 11.8 on linux-x86_64; "
+			    "there is cuda12, cuda13, cuda13.5");
 }
 
 static void test_a_platform_that_is_missing_is_said_with_those_there_are(void **state)
@@ -122,8 +139,10 @@ static void test_what_cannot_be_is_refused_by_name(void **state)
 		{ "{ \"a\": { } }", "r.json: a.version: is missing" },
 		{ "{ \"a\": { \"version\": \"1 2\" } }", "a: '1 2' is no version" },
 		{ "{ \"a\": { \"version\": 1 } }", "a.version" },
-		{ "{ \"a\": { \"version\": \"1\", \"license\": \"x\\ny\" } }", "a.license: holds a control" },
-		{ ONE(LEAF("../x.tar.xz")), "cuda_cudart.linux-x86_64.relative_path: '../x.tar.xz'" },
+		{ "{ \"a\": { \"version\": \"1\", \"license\": \"x\\ny\" } }",
+		  "a.license: holds a control" },
+		{ ONE(LEAF("../x.tar.xz")),
+		  "cuda_cudart.linux-x86_64.relative_path: '../x.tar.xz'" },
 		{ ONE(LEAF("a/../x.tar.xz")), "not a plain path" },
 		{ ONE(LEAF("/x.tar.xz")), "not a plain path" },
 		{ ONE(LEAF("a//x.tar.xz")), "not a plain path" },
@@ -136,13 +155,17 @@ static void test_what_cannot_be_is_refused_by_name(void **state)
 		  "cuda_cudart.linux-x86_64.sha256: is missing" },
 		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"12\", \"size\": \"1\" }"),
 		  "cuda_cudart.linux-x86_64.sha256" },
-		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA "\", \"size\": 1 }"), "size" },
+		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA "\", \"size\": 1 }"),
+		  "size" },
 		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA "\", \"size\": \"0x10\" }"),
 		  "size: '0x10' is not a number of bytes" },
-		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA "\", \"size\": \"-1\" }"), "size" },
-		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA "\", \"size\": \"0\" }"), "size" },
+		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA "\", \"size\": \"-1\" }"),
+		  "size" },
+		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA "\", \"size\": \"0\" }"),
+		  "size" },
 		{ ONE("{ \"relative_path\": \"a\", \"sha256\": \"" SHA
-		      "\", \"size\": \"68719476737\" }"), "size" },
+		      "\", \"size\": \"68719476737\" }"),
+		  "size" },
 		{ ONE("{ \"cuda 13\": " LEAF("a") " }"), "'cuda 13' is no variant" },
 	};
 

@@ -35,10 +35,15 @@ static struct fixture fixture_new(enum stack_profile profile)
 	struct error err = { 0 };
 	struct fixture f = {
 		.dir = test_dir(),
-		.placing = { .toolkit = "usr/local/cuda-13.0", .target = "x86_64-linux",
+		.placing = { .toolkit = "usr/local/cuda-13.0",
+			     .target = "x86_64-linux",
 			     .profile = profile },
-		.input = { .kind = LOCK_REDIST, .stage = "runtime", .source = "redist",
-			   .name = "libcublas", .version = "13.1.0.3", .arch = "linux-x86_64",
+		.input = { .kind = LOCK_REDIST,
+			   .stage = "runtime",
+			   .source = "redist",
+			   .name = "libcublas",
+			   .version = "13.1.0.3",
+			   .arch = "linux-x86_64",
 			   .license = "CUDA Toolkit",
 			   .url = "https://mirror.example/cuda/redist/libcublas/x-archive.tar.xz" },
 	};
@@ -54,16 +59,21 @@ static void make_tar(const struct file *files, struct strbuf *out)
 	struct error err = { 0 };
 
 	for (const struct file *e = files; e->path; e++) {
-		struct tar_entry tar = { .type = e->type, .path = e->path, .link = "",
-					 .mode = e->mode ? e->mode : 0644, .mtime = 1700000000,
-					 .uid = 1000, .gid = 1000 };
+		struct tar_entry tar = { .type = e->type,
+					 .path = e->path,
+					 .link = "",
+					 .mode = e->mode ? e->mode : 0644,
+					 .mtime = 1700000000,
+					 .uid = 1000,
+					 .gid = 1000 };
 		cleanup_stream struct stream *content = stream_memory(slice_str(e->text));
 
 		if (e->type == TAR_FILE)
 			tar.size = strlen(e->text);
 		else
 			tar.link = e->text;
-		assert_ok(tar_write_entry(sink, &tar, e->type == TAR_FILE ? content : NULL, &err), err);
+		assert_ok(tar_write_entry(sink, &tar, e->type == TAR_FILE ? content : NULL, &err),
+			  err);
 	}
 	assert_ok(tar_write_end(sink, &err), err);
 }
@@ -235,7 +245,8 @@ static void test_lib64_of_an_archive_is_lib(void **state)
 static void test_a_variant_stands_in_the_top_folder(void **state)
 {
 	static const struct file files[] = {
-		{ "libcublas-linux-x86_64-13.1.0.3_cuda13-archive/lib/libx.so.1", "x", TAR_FILE, 0 },
+		{ "libcublas-linux-x86_64-13.1.0.3_cuda13-archive/lib/libx.so.1", "x", TAR_FILE,
+		  0 },
 		{ 0 },
 	};
 	cleanup(fixture_release) struct fixture f = fixture_new(PROFILE_BASE);
@@ -297,7 +308,8 @@ static void test_an_archive_in_zip_is_read(void **state)
 
 	(void)state;
 	zip_add(&m, &(struct zip_spec){ .name = TOP "LICENSE", .text = "terms" });
-	zip_add(&m, &(struct zip_spec){ .name = TOP "lib/libx.so.1", .text = "x", .mode = 0100755 });
+	zip_add(&m,
+		&(struct zip_spec){ .name = TOP "lib/libx.so.1", .text = "x", .mode = 0100755 });
 	zip_end(&m, false, "");
 	store(&f, strbuf_slice(&m.file));
 	f.input.url = "https://mirror.example/cuda/redist/x.zip";
@@ -329,25 +341,33 @@ static void test_another_layout_is_refused(void **state)
 		struct file files[3];
 		const char *part;
 	} cases[] = {
-		{ { { "lib/libx.so.1", "x", TAR_FILE, 0 } }, "begins with lib/libx.so.1 instead of" },
+		{ { { "lib/libx.so.1", "x", TAR_FILE, 0 } },
+		  "begins with lib/libx.so.1 instead of" },
 		{ { { "libcublas-linux-x86_64-13.1.0.4-archive/a", "x", TAR_FILE, 0 } },
 		  "instead of the folder libcublas-linux-x86_64-13.1.0.3" },
-		{ { { "libcublas-linux-x86_64-13.1.0.30-archive/a", "x", TAR_FILE, 0 } }, "begins with" },
+		{ { { "libcublas-linux-x86_64-13.1.0.30-archive/a", "x", TAR_FILE, 0 } },
+		  "begins with" },
 		{ { { TOP "LICENSE", "x", TAR_FILE, 0 }, { "other/a", "x", TAR_FILE, 0 } },
 		  "has other/a beside its top folder" },
-		{ { { TOP "LICENSE", "x", TAR_FILE, 0 }, { "etc", "x", TAR_FILE, 0 } }, "has etc beside" },
-		{ { { "libcublas-linux-x86_64-13.1.0.3-archive", "x", TAR_FILE, 0 } }, "is no folder" },
+		{ { { TOP "LICENSE", "x", TAR_FILE, 0 }, { "etc", "x", TAR_FILE, 0 } },
+		  "has etc beside" },
+		{ { { "libcublas-linux-x86_64-13.1.0.3-archive", "x", TAR_FILE, 0 } },
+		  "is no folder" },
 		{ { { TOP "lib/a.so.1", "../../../etc/passwd", TAR_SYMLINK, 0 } },
 		  "lib/a.so.1 is a link out of the archive" },
-		{ { { TOP "lib/a.so.1", "/etc/passwd", TAR_SYMLINK, 0 } }, "is a link out of the archive" },
+		{ { { TOP "lib/a.so.1", "/etc/passwd", TAR_SYMLINK, 0 } },
+		  "is a link out of the archive" },
 		{ { { TOP "lib", "/etc", TAR_SYMLINK, 0 }, { TOP "lib/a.so.1", "x", TAR_FILE, 0 } },
 		  "lib/a.so.1 lies below lib, which is no folder" },
-		{ { { TOP "lib/a.so.1", "x", TAR_FILE, 0 }, { TOP "lib/a.so.1", "y", TAR_FILE, 0 } },
+		{ { { TOP "lib/a.so.1", "x", TAR_FILE, 0 },
+		    { TOP "lib/a.so.1", "y", TAR_FILE, 0 } },
 		  "lib/a.so.1 stands there twice" },
-		{ { { TOP "lib/a.so.1", "x", TAR_FILE, 0 }, { TOP "lib64/a.so.1", "y", TAR_FILE, 0 } },
+		{ { { TOP "lib/a.so.1", "x", TAR_FILE, 0 },
+		    { TOP "lib64/a.so.1", "y", TAR_FILE, 0 } },
 		  "brings two files for /" LIB "a.so.1" },
 		{ { { TOP "lib/p.so.1", "", TAR_FIFO, 0 } }, "is a device node or pipe" },
-		{ { { TOP "lib/a.so.1", TOP "lib/none", TAR_HARDLINK, 0 } }, "which is no file before it" },
+		{ { { TOP "lib/a.so.1", TOP "lib/none", TAR_HARDLINK, 0 } },
+		  "which is no file before it" },
 		{ { { 0 } }, "holds nothing" },
 	};
 

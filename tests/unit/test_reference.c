@@ -161,10 +161,8 @@ static void test_registry_and_engine_names_hold_a_reference(void **state)
 static void test_what_exists_is_recognised_by_its_content(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
-	cleanup_free
-	char *layout = fs_join(dir, "lay:out"), *root = fs_join(dir, "root");
-	cleanup_free
-	char *mark = fs_join(layout, "oci-layout"), *file = fs_join(dir, "f.tar");
+	cleanup_free char *layout = fs_join(dir, "lay:out"), *root = fs_join(dir, "root");
+	cleanup_free char *mark = fs_join(layout, "oci-layout"), *file = fs_join(dir, "f.tar");
 	cleanup_arena struct arena arena = { 0 };
 	struct error err = { 0 };
 	struct image_name n;

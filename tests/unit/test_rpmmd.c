@@ -42,15 +42,21 @@ static struct scene *scene_new(void)
 	s->http = http_client_new(NULL);
 	s->out.err = open_memstream(&s->notes, &s->notes_len);
 	s->out.out = s->out.err;
-	s->stack = (struct stack){ .file = "stack.yaml", .directory = s->fixtures,
+	s->stack = (struct stack){ .file = "stack.yaml",
+				   .directory = s->fixtures,
 				   .sources = s->sources };
 	s->stage.name = "runtime";
 	s->context = (struct source_context){
-		.stack = &s->stack, .platform = { .os = "linux", .architecture = "amd64" },
-		.store = s->store, .http = s->http, .out = &s->out, .lock = &s->lock,
+		.stack = &s->stack,
+		.platform = { .os = "linux", .architecture = "amd64" },
+		.store = s->store,
+		.http = s->http,
+		.out = &s->out,
+		.lock = &s->lock,
 	};
 	s->context.inputs = lockfile_platform(&s->lock, "linux/amd64");
-	s->request = (struct source_request){ .source = &s->sources[0], .stage = &s->stage,
+	s->request = (struct source_request){ .source = &s->sources[0],
+					      .stage = &s->stage,
 					      .packages = s->packages };
 	return s;
 }
@@ -73,8 +79,10 @@ static void add_source(struct scene *s, const char *id, const char *path)
 {
 	struct stack_source *source = &s->sources[s->stack.source_count++];
 
-	*source = (struct stack_source){ .id = id, .type = SOURCE_RPM_MD,
-					 .gpgkey = "keys/good.asc", .place = { 4, 5 },
+	*source = (struct stack_source){ .id = id,
+					 .type = SOURCE_RPM_MD,
+					 .gpgkey = "keys/good.asc",
+					 .place = { 4, 5 },
 					 .url = xasprintf("file://%s/%s", s->fixtures, path) };
 }
 
@@ -171,7 +179,8 @@ static void test_a_closure_is_locked_with_address_digest_and_size(void **state)
 	scene_free(s);
 }
 
-static void test_dependencies_come_before_what_needs_them_and_recommended_ones_do_not_come(void **state)
+static void test_dependencies_come_before_what_needs_them_and_recommended_ones_do_not_come(
+	void **state)
 {
 	(void)state;
 	check("app", app_two);
@@ -343,7 +352,8 @@ static void test_metadata_is_kept_in_the_store(void **state)
 	assert_ok(run(s), s->err);
 	key = fs_join(s->fixtures, "keys/good.asc");
 	assert_ok(rpmmd_repository_open(&access, s->sources[0].url, key, &r, &s->err), s->err);
-	assert_ok(rpmmd_index_parse(strbuf_slice(&r.repomd), "r", &r.arena, &index, &s->err), s->err);
+	assert_ok(rpmmd_index_parse(strbuf_slice(&r.repomd), "r", &r.arena, &index, &s->err),
+		  s->err);
 	assert_true(store_has(s->store, &index.primary.digest, index.primary.size));
 	/* and what no file dependency asked for is not even fetched */
 	assert_false(store_has(s->store, &index.filelists.digest, index.filelists.size));
@@ -379,10 +389,18 @@ static void test_a_kept_package_keeps_its_version(void **state)
 {
 	struct scene *s = scene_new();
 	struct lock_input old[] = {
-		{ .kind = LOCK_RPM, .stage = "runtime", .source = "os", .name = "libapp",
-		  .version = "1:1.0-1", .arch = "x86_64" },
-		{ .kind = LOCK_RPM, .stage = "runtime", .source = "os", .name = "app",
-		  .version = "1.0-1", .arch = "x86_64" },
+		{ .kind = LOCK_RPM,
+		  .stage = "runtime",
+		  .source = "os",
+		  .name = "libapp",
+		  .version = "1:1.0-1",
+		  .arch = "x86_64" },
+		{ .kind = LOCK_RPM,
+		  .stage = "runtime",
+		  .source = "os",
+		  .name = "app",
+		  .version = "1.0-1",
+		  .arch = "x86_64" },
 	};
 	struct lock_platform before = { .platform = "linux/amd64", .inputs = { old, 2, 2 } };
 
@@ -407,8 +425,9 @@ static void test_an_unknown_package_is_reported_at_its_place_with_a_near_name(vo
 	add_source(s, "os", "os/x86_64");
 	want(s, "data");
 	want(s, "libap");
-	expect_failure(s, ERROR_USAGE, "stack.yaml:8:3: source 'os' has no package 'libap' for x86_64; "
-				       "did you mean 'libapp'?");
+	expect_failure(s, ERROR_USAGE,
+		       "stack.yaml:8:3: source 'os' has no package 'libap' for x86_64; "
+		       "did you mean 'libapp'?");
 	scene_free(s);
 }
 
@@ -420,8 +439,9 @@ static void test_a_package_of_another_source_is_named(void **state)
 	add_source(s, "os", "os/x86_64");
 	add_source(s, "extra", "extra");
 	want(s, "tool");
-	expect_failure(s, ERROR_USAGE, "stack.yaml:7:3: source 'os' has no package 'tool' for x86_64; "
-				       "there is: tool-1-1.x86_64 (extra)");
+	expect_failure(s, ERROR_USAGE,
+		       "stack.yaml:7:3: source 'os' has no package 'tool' for x86_64; "
+		       "there is: tool-1-1.x86_64 (extra)");
 	scene_free(s);
 }
 
@@ -434,7 +454,8 @@ static void test_a_version_that_is_not_there_is_an_error(void **state)
 static void test_what_is_no_specification_is_refused(void **state)
 {
 	(void)state;
-	check_failure("@core", ERROR_USAGE, "stack.yaml:7:3: '@core' is no request for an RPM package");
+	check_failure("@core", ERROR_USAGE,
+		      "stack.yaml:7:3: '@core' is no request for an RPM package");
 	check_failure("app*", ERROR_USAGE, "is no request for an RPM package");
 	check_failure("", ERROR_USAGE, "is no request for an RPM package");
 	check_failure(NULL, ERROR_USAGE, "is no request for an RPM package");
@@ -456,8 +477,9 @@ static void test_a_conflict_is_told_in_full(void **state)
 	add_source(s, "os", "os/x86_64");
 	want(s, "left");
 	want(s, "right");
-	expect_failure(s, ERROR_VERDICT, "the packages do not fit: package right-1-1.noarch "
-					 "conflicts with left provided by left-1-1.noarch");
+	expect_failure(s, ERROR_VERDICT,
+		       "the packages do not fit: package right-1-1.noarch "
+		       "conflicts with left provided by left-1-1.noarch");
 	fflush(s->out.err);
 	assert_contains(s->notes, "a way out: do not ask to install left");
 	scene_free(s);
@@ -499,7 +521,8 @@ static void test_metadata_that_differs_from_its_checksum_is_refused(void **state
 static void test_weak_checksums_are_refused(void **state)
 {
 	(void)state;
-	check_refused("sha1", ERROR_INTEGRITY, "'primary' has no checksum of type sha256 or sha512");
+	check_refused("sha1", ERROR_INTEGRITY,
+		      "'primary' has no checksum of type sha256 or sha512");
 }
 
 static void test_packages_with_weak_checksums_are_refused(void **state)
@@ -524,7 +547,8 @@ static void test_a_missing_key_is_an_error(void **state)
 	want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "keys/none.asc is missing");
 	s->sources[0].gpgkey = NULL;
-	expect_failure(s, ERROR_USAGE, "stack.yaml:4:5: source 'os': an rpm-md source needs gpgkey");
+	expect_failure(s, ERROR_USAGE,
+		       "stack.yaml:4:5: source 'os': an rpm-md source needs gpgkey");
 	scene_free(s);
 }
 
@@ -536,7 +560,8 @@ static void test_a_source_that_is_not_there_is_an_error(void **state)
 }
 
 #define REPOMD(data) "<repomd><revision>5</revision>" data "</repomd>"
-#define SUM "<checksum type=\"sha256\">" \
+#define SUM                          \
+	"<checksum type=\"sha256\">" \
 	"25f4d625c9a86ee3128133a8f8a24f99dd352e91051a6023ac4af47aab68ae48</checksum>"
 
 static void check_index(const char *text, enum error_code code, const char *part)
@@ -571,8 +596,8 @@ static void test_a_hostile_repomd_is_refused(void **state)
 	check_index(REPOMD("<data type=\"primary\"><checksum type=\"sha256\">25f4</checksum>"
 			   "<size>1</size><location href=\"p\"/></data>"),
 		    ERROR_FORMAT, "r.xml: line 1: invalid checksum length");
-	check_index(REPOMD("<data type=\"primary\">" SUM "<location href=\"p\"/></data>"), ERROR_FORMAT,
-		    "has no size");
+	check_index(REPOMD("<data type=\"primary\">" SUM "<location href=\"p\"/></data>"),
+		    ERROR_FORMAT, "has no size");
 }
 
 static void test_entities_do_not_multiply(void **state)
@@ -629,8 +654,7 @@ int main(void)
 		cmocka_unit_test(test_metadata_is_kept_in_the_store),
 		cmocka_unit_test(test_builds_for_another_cuda_are_left_aside),
 		cmocka_unit_test(test_a_kept_package_keeps_its_version),
-		cmocka_unit_test(
-			test_an_unknown_package_is_reported_at_its_place_with_a_near_name),
+		cmocka_unit_test(test_an_unknown_package_is_reported_at_its_place_with_a_near_name),
 		cmocka_unit_test(test_a_package_of_another_source_is_named),
 		cmocka_unit_test(test_a_version_that_is_not_there_is_an_error),
 		cmocka_unit_test(test_what_is_no_specification_is_refused),

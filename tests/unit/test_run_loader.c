@@ -50,8 +50,7 @@ static void put_libc(const struct fixture *f)
 	assert_ok(fs_mkdirs(AT_FDCWD, lib64, &err), err);
 	copy_file("/lib64/ld-linux-x86-64.so.2", loader);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		cleanup_free char *from =
-			xasprintf("%.*s/%s", (int)(slash - libc), libc, names[i]);
+		cleanup_free char *from = xasprintf("%.*s/%s", (int)(slash - libc), libc, names[i]);
 		cleanup_free char *to = fs_join(lib, names[i]);
 
 		copy_file(from, to);
@@ -76,8 +75,8 @@ static void put_library(const struct fixture *f, const char *name, const char *c
 	cleanup_free char *source = fs_join(f->dir, "source.c");
 	cleanup_free char *out = xasprintf("%s/lib/%s", f->root, name);
 	cleanup_free char *soname = xasprintf("-Wl,-soname,%s", name);
-	const char *const argv[] = { "cc", "-shared", "-fPIC", "-nostartfiles", "-w", soname, "-o",
-				     out, source, extra, NULL };
+	const char *const argv[] = { "cc", "-shared", "-fPIC", "-nostartfiles", "-w", soname,
+				     "-o", out,       source,  extra,           NULL };
 	struct error err = { 0 };
 
 	assert_ok(fs_write(AT_FDCWD, source, slice_str(code), 0644, &err), err);
@@ -184,7 +183,8 @@ static void test_a_library_of_the_host_is_not_taken_for_the_images(void **state)
 	struct fixture *f = *state;
 	cleanup_free char *own = fs_join(f->root, "lib/librt.so.1");
 
-	put_library(f, "libnccl.so.2", "int g(void) { return 0; }", "-Wl,--no-as-needed,-l:librt.so.1");
+	put_library(f, "libnccl.so.2", "int g(void) { return 0; }",
+		    "-Wl,--no-as-needed,-l:librt.so.1");
 	assert_int_equal(unlink(own), 0);
 	run(f);
 	assert_fault(f, "load.libnccl.so.2", "missing-library");
@@ -301,8 +301,10 @@ static void put_driver(struct fixture *f, int init_code, const char *sum)
 		"int cuDriverGetVersion(int *v) { *v = 13000; return 0; }\n"
 		"int cuDeviceGetCount(int *n) { *n = 1; return 0; }\n"
 		"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"
-		"int cuDeviceGetName(char *b, int n, int d) { memcpy(b, \"paper\", 6); return 0; }\n"
-		"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; }\n"
+		"int cuDeviceGetName(char *b, int n, int d) { memcpy(b, \"paper\", 6); return 0; "
+		"}\n"
+		"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; "
+		"}\n"
 		"int cuGetErrorName(int c, const char **s) { return 1; }\n"
 		"int cuDevicePrimaryCtxRetain(void **c, int d) { *c = c; return 0; }\n"
 		"int cuCtxSetCurrent(void *c) { return 0; }\n"
@@ -312,9 +314,12 @@ static void put_driver(struct fixture *f, int init_code, const char *sum)
 		"int cuModuleGetFunction(void **f, void *m, const char *n)"
 		"{ return strcmp(n, \"vectoradd\") ? 500 : 0; }\n"
 		"int cuMemAlloc_v2(p *d, size_t n) { *d = (p)malloc(n); return 0; }\n"
-		"int cuMemcpyHtoD_v2(p d, const void *s, size_t n) { memcpy((void *)d, s, n); return 0; }\n"
-		"int cuMemcpyDtoH_v2(void *d, p s, size_t n) { memcpy(d, (void *)s, n); return 0; }\n"
-		"int cuLaunchKernel(void *f, u x, u y, u z, u bx, u by, u bz, u s, void *t, void **a, void **e)"
+		"int cuMemcpyHtoD_v2(p d, const void *s, size_t n) { memcpy((void *)d, s, n); "
+		"return 0; }\n"
+		"int cuMemcpyDtoH_v2(void *d, p s, size_t n) { memcpy(d, (void *)s, n); return 0; "
+		"}\n"
+		"int cuLaunchKernel(void *f, u x, u y, u z, u bx, u by, u bz, u s, void *t, void "
+		"**a, void **e)"
 		"{ float *p0 = *(float **)a[0], *p1 = *(float **)a[1], *p2 = *(float **)a[2];"
 		"  for (int i = 0; i < *(int *)a[3] && i < x * bx; i++) p2[i] = %s; return 0; }\n",
 		init_code, sum);

@@ -57,7 +57,8 @@ static void test_words_are_those_of_the_shell(void **state)
 static void test_only_the_branches_of_an_installation_count(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "case \"$1\" in\nconfigure)\na\n;;\nabort-upgrade|purge)\nb\n;;\n*)\nc\n;;\nesac\nd",
+		{ "case \"$1\" "
+		  "in\nconfigure)\na\n;;\nabort-upgrade|purge)\nb\n;;\n*)\nc\n;;\nesac\nd",
 		  "a|d" },
 		{ "case \"$1\" in configure|reconfigure) a;; esac", "a" },
 		{ "case \"$arch\" in x) a;; *) b;; esac", "a|b" },
@@ -100,8 +101,10 @@ static void test_lines_are_counted_over_continuations(void **state)
 
 static void test_text_that_never_closes_ends_all_the_same(void **state)
 {
-	static const char *const texts[] = { "'", "\"", "`", "$(", "${", "a <<E\nb", "case x in",
-					     "if", "((((", "))))", "<<<<", "a\\", "esac fi done }" };
+	static const char *const texts[] = {
+		"'",  "\"",   "`",    "$(",   "${",  "a <<E\nb",      "case x in",
+		"if", "((((", "))))", "<<<<", "a\\", "esac fi done }"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {

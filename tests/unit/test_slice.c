@@ -8,16 +8,18 @@ static void test_a_part_lies_inside_or_is_refused(void **state)
 		uint64_t offset, len;
 		bool inside;
 	} cases[] = {
-		{ 0, 0, true },	  { 0, 4, true },	 { 4, 0, true },
-		{ 1, 3, true },	  { 0, 5, false },	 { 5, 0, false },
-		{ 2, 3, false },  { UINT64_MAX, 1, false }, { 1, UINT64_MAX, false },
-		{ UINT64_MAX, UINT64_MAX, false },
+		{ 0, 0, true },           { 0, 4, true },
+		{ 4, 0, true },           { 1, 3, true },
+		{ 0, 5, false },          { 5, 0, false },
+		{ 2, 3, false },          { UINT64_MAX, 1, false },
+		{ 1, UINT64_MAX, false }, { UINT64_MAX, UINT64_MAX, false },
 	};
 	struct slice s = slice_str("abcd"), part;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		assert_int_equal(slice_sub(s, cases[i].offset, cases[i].len, &part), cases[i].inside);
+		assert_int_equal(slice_sub(s, cases[i].offset, cases[i].len, &part),
+				 cases[i].inside);
 	assert_true(slice_sub(s, 1, 2, &part));
 	assert_true(slice_is(part, "bc"));
 }

@@ -17,7 +17,8 @@ static void check_complete(const struct stack_section *section)
 {
 	for (size_t i = 0; i < section->key_count; i++) {
 		const struct stack_key *key = &section->keys[i];
-		bool choice = key->type == KEY_CHOICE || key->type == KEY_ENUM || key->type == KEY_FLAG;
+		bool choice =
+			key->type == KEY_CHOICE || key->type == KEY_ENUM || key->type == KEY_FLAG;
 		bool group = key->type == KEY_SECTION || key->type == KEY_LIST ||
 			     key->type == KEY_MAP || key->type == KEY_PACKAGES;
 		bool array = group && key->type != KEY_SECTION;
@@ -54,7 +55,8 @@ static void check_apart(const struct stack_section *section)
 			const struct stack_key *b = &section->keys[j];
 
 			/* Sections that write into the struct around them share its start. */
-			if (a->offset != STACK_NO_OFFSET && a->type != KEY_SECTION && b->type != KEY_SECTION)
+			if (a->offset != STACK_NO_OFFSET && a->type != KEY_SECTION &&
+			    b->type != KEY_SECTION)
 				assert_int_not_equal(a->offset, b->offset);
 		}
 	}
@@ -72,9 +74,15 @@ static void test_the_nearest_word_is_near(void **state)
 	static const struct {
 		const char *word, *nearest;
 	} cases[] = {
-		{ "pakages", "packages" },  { "pacakges", "packages" }, { "package", "packages" },
-		{ "profiel", "profile" },   { "rnu", "run" },		{ "copies", NULL },
-		{ "rum", "run" },	    { "xyz", NULL },		{ "", NULL },
+		{ "pakages", "packages" },
+		{ "pacakges", "packages" },
+		{ "package", "packages" },
+		{ "profiel", "profile" },
+		{ "rnu", "run" },
+		{ "copies", NULL },
+		{ "rum", "run" },
+		{ "xyz", NULL },
+		{ "", NULL },
 		{ "packagespackages", NULL },
 		{ "a-word-that-is-longer-than-any-key-could-ever-be", NULL },
 	};

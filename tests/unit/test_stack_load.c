@@ -107,7 +107,8 @@ static void test_names_start_at_the_folder_of_the_file_they_stand_in(void **stat
 	static const struct file files[] = {
 		{ "a/top.yaml", "extends: ../b/./middle.yaml\n" },
 		{ "b/middle.yaml", "extends: base.json\nname: acme/middle\n" },
-		{ "b/base.json", "{\"gpuimg\": 1, \"name\": \"acme/base\", \"stages\": {\"run\": {}}}" },
+		{ "b/base.json",
+		  "{\"gpuimg\": 1, \"name\": \"acme/base\", \"stages\": {\"run\": {}}}" },
 		{ 0 },
 	};
 	cleanup_stacks struct stacks stacks = { 0 };
@@ -142,23 +143,26 @@ static void test_errors_keep_the_file_they_stand_in(void **state)
 	};
 	static const struct file whole[] = {
 		{ "top.yaml", "extends: base.yaml\nname: a/b\n" },
-		{ "base.yaml",
-		  "gpuimg: 1\nstages:\n  run:\n    packages:\n      oss: [x]\n" },
+		{ "base.yaml", "gpuimg: 1\nstages:\n  run:\n    packages:\n      oss: [x]\n" },
 		{ 0 },
 	};
 
 	(void)state;
-	check_refused(unknown, NULL, "base.yaml:2:10: unknown key 'cudaa' in stack; did you mean 'cuda'?");
-	check_refused(value, NULL,
-		      "lib/base.yaml:2:7: 'name': 'UPPER' is not a name: lower-case letters and digits, "
-		      "with single '.', '_', '__' or '-' between them, in parts joined by '/'; the "
-		      "registry goes into publish, the tag into tag");
+	check_refused(unknown, NULL,
+		      "base.yaml:2:10: unknown key 'cudaa' in stack; did you mean 'cuda'?");
+	check_refused(
+		value, NULL,
+		"lib/base.yaml:2:7: 'name': 'UPPER' is not a name: lower-case letters and digits, "
+		"with single '.', '_', '__' or '-' between them, in parts joined by '/'; the "
+		"registry goes into publish, the tag into tag");
 	check_refused(missing, NULL, "top.yaml:2:10: extends: none.yaml does not exist");
 	check_refused(whole, NULL,
-		      "base.yaml:5:7: stages.run.packages: 'oss' is not the id of a source; declare it in "
+		      "base.yaml:5:7: stages.run.packages: 'oss' is not the id of a source; "
+		      "declare it in "
 		      "sources");
 	check_refused(syntax, NULL,
-		      "base.yaml:2:1: not valid YAML: did not find expected node content (while parsing a "
+		      "base.yaml:2:1: not valid YAML: did not find expected node content (while "
+		      "parsing a "
 		      "flow node that begins at line 2)");
 }
 
@@ -189,9 +193,10 @@ static void test_circles_are_refused_with_the_chain(void **state)
 	(void)state;
 	check_refused(itself, NULL,
 		      "./a.yaml:1:10: extends: goes in a circle: ./a.yaml extends a.yaml");
-	check_refused(three, NULL,
-		      "c.yaml:2:10: extends: goes in a circle: a.yaml extends d/b.yaml extends c.yaml "
-		      "extends a.yaml");
+	check_refused(
+		three, NULL,
+		"c.yaml:2:10: extends: goes in a circle: a.yaml extends d/b.yaml extends c.yaml "
+		"extends a.yaml");
 }
 
 /* N.yaml extends N+1.yaml, for ever. */
@@ -213,7 +218,8 @@ static void test_chains_end_at_eight(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_int_equal(stacks_parse(slice_str("extends: 0.yaml\n"), "t.yaml", &options, &stacks, &err),
+	assert_int_equal(stacks_parse(slice_str("extends: 0.yaml\n"), "t.yaml", &options, &stacks,
+				      &err),
 			 -1);
 	assert_int_equal(err.code, ERROR_USAGE);
 	assert_int_equal(calls, STACK_EXTENDS_LIMIT);
@@ -226,8 +232,10 @@ static void test_without_a_loader_nothing_is_extended(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_int_equal(stack_parse(slice_str("extends: /etc/passwd\n"), "t.yaml", &stack, &err), -1);
-	assert_string_equal(err.text, "t.yaml:1:10: extends: '/etc/passwd' cannot be read from here");
+	assert_int_equal(stack_parse(slice_str("extends: /etc/passwd\n"), "t.yaml", &stack, &err),
+			 -1);
+	assert_string_equal(err.text,
+			    "t.yaml:1:10: extends: '/etc/passwd' cannot be read from here");
 }
 
 static const struct file plain[] = { { "t.yaml", base_text }, { 0 } };
@@ -280,24 +288,26 @@ static void test_set_names_itself_when_it_is_refused(void **state)
 	} cases[] = {
 		{ "stack.cuda", "--set 'stack.cuda': write PATH=VALUE, such as stack.cuda=12.6" },
 		{ "=1", "--set '=1': write PATH=VALUE, such as stack.cuda=12.6" },
-		{ "stack.cuda=a b",
-		  "--set 'stack.cuda=a b': stack: 'cuda': 'a b' is not a version or a range of them, such "
-		  "as \"12.6\", \"2.7.*\" or \">=12.4,<13\"" },
+		{ "stack.cuda=a b", "--set 'stack.cuda=a b': stack: 'cuda': 'a b' is not a version "
+				    "or a range of them, such "
+				    "as \"12.6\", \"2.7.*\" or \">=12.4,<13\"" },
 		{ "stack.cuad=1",
 		  "--set 'stack.cuad=1': unknown key 'cuad' in stack; did you mean 'cuda'?" },
 		{ "stak.cuda=1", "--set 'stak.cuda=1': unknown key 'stak'; did you mean 'stack'?" },
-		{ "stages.run.profiel=base",
-		  "--set 'stages.run.profiel=base': unknown key 'profiel' in stages.run; did you mean "
-		  "'profile'?" },
+		{ "stages.run.profiel=base", "--set 'stages.run.profiel=base': unknown key "
+					     "'profiel' in stages.run; did you mean "
+					     "'profile'?" },
 		{ "tag.x=1", "--set 'tag.x=1': nothing lies below 'tag': it is one value" },
-		{ "sources.os.url=x",
-		  "--set 'sources.os.url=x': nothing lies below 'sources': it is a list, which is set as a "
-		  "whole" },
-		{ "stack=[", "--set 'stack=[':2:1: not valid YAML: did not find expected node content "
-			     "(while parsing a flow node that begins at line 2)" },
+		{ "sources.os.url=x", "--set 'sources.os.url=x': nothing lies below 'sources': it "
+				      "is a list, which is set as a "
+				      "whole" },
+		{ "stack=[",
+		  "--set 'stack=[':2:1: not valid YAML: did not find expected node content "
+		  "(while parsing a flow node that begins at line 2)" },
 		{ "stack=x", "--set 'stack=x':1:1: 'stack' must be a map, not text" },
-		{ "layers.split=stages", "--set 'layers.split=stages': layers: 'split': 'stages' is not one "
-					 "of component, stage, single; did you mean 'stage'?" },
+		{ "layers.split=stages",
+		  "--set 'layers.split=stages': layers: 'split': 'stages' is not one "
+		  "of component, stage, single; did you mean 'stage'?" },
 		{ "tag=\xff", "--set 'tag=\xff': is not UTF-8" },
 		{ "extends=x.yaml", "--set 'extends=x.yaml': 'extends' stands in a file" },
 	};
@@ -310,7 +320,8 @@ static void test_set_names_itself_when_it_is_refused(void **state)
 static void test_a_map_that_is_set_keeps_its_place(void **state)
 {
 	static const struct file files[] = {
-		{ "t.yaml", "gpuimg: 1\nname: a/b\nimage:\n  user: { uid: 5 }\nstages: { run: {} }\n" },
+		{ "t.yaml",
+		  "gpuimg: 1\nname: a/b\nimage:\n  user: { uid: 5 }\nstages: { run: {} }\n" },
 		{ 0 },
 	};
 

@@ -98,12 +98,14 @@ static void test_a_variant_that_is_not_there_is_named_with_the_nearest(void **st
 
 	(void)state;
 	assert_int_equal(parse(two_by_two, &options, &stacks, &err), -1);
-	assert_string_equal(err.text, "stack.yaml: there is no variant 'cuda13.0-python3.13'; did you mean "
-				      "'cuda13.0-python3.11'?");
+	assert_string_equal(err.text,
+			    "stack.yaml: there is no variant 'cuda13.0-python3.13'; did you mean "
+			    "'cuda13.0-python3.11'?");
 	options.variants = far;
 	assert_int_equal(parse(two_by_two, &options, &stacks, &err), -1);
-	assert_string_equal(err.text, "stack.yaml: there is no variant 'x'; there are: cuda12.6-python3.11, "
-				      "cuda13.0-python3.11, cuda13.0-python3.12");
+	assert_string_equal(err.text,
+			    "stack.yaml: there is no variant 'x'; there are: cuda12.6-python3.11, "
+			    "cuda13.0-python3.11, cuda13.0-python3.12");
 	assert_int_equal(parse(HEAD, &options, &stacks, &err), -1);
 	assert_string_equal(err.text, "stack.yaml: there is no variant 'x': it has no matrix");
 }
@@ -116,8 +118,10 @@ static void test_axes_can_be_set(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_int_equal(parse(two_by_two, &options, &stacks, &err), -1); /* the exclusion is vain now */
-	assert_contains(err.text, "stack.yaml:8:14: matrix.exclude[0]: no combination has these values");
+	assert_int_equal(parse(two_by_two, &options, &stacks, &err),
+			 -1); /* the exclusion is vain now */
+	assert_contains(err.text,
+			"stack.yaml:8:14: matrix.exclude[0]: no combination has these values");
 }
 
 static void test_bad_matrices_are_refused_with_their_place(void **state)
@@ -126,31 +130,37 @@ static void test_bad_matrices_are_refused_with_their_place(void **state)
 		const char *text, *want;
 	} cases[] = {
 		{ "matrix: { cuda: [\"1\", \"2\"] }",
-		  "stack.yaml:4:9: matrix: cuda1 and cuda2 would both be acme/app:latest; tell them apart in "
+		  "stack.yaml:4:9: matrix: cuda1 and cuda2 would both be acme/app:latest; tell "
+		  "them apart in "
 		  "'tag', such as \"{cuda}-py{python}\"" },
 		{ "tag: \"{pyton}\"\nmatrix: { python: [\"3.11\"] }",
-		  "stack.yaml:4:6: tag: '{pyton}' is not an axis of the matrix; did you mean '{python}'?" },
+		  "stack.yaml:4:6: tag: '{pyton}' is not an axis of the matrix; did you mean "
+		  "'{python}'?" },
 		{ "tag: \"{cuda\"\nmatrix: { cuda: [\"1\"] }",
-		  "stack.yaml:4:6: tag: '{cuda' without '}' is not an axis of the matrix; did you mean "
+		  "stack.yaml:4:6: tag: '{cuda' without '}' is not an axis of the matrix; did you "
+		  "mean "
 		  "'{cuda}'?" },
-		{ "tag: \"{cuda}\"",
-		  "stack.yaml:4:6: 'tag': '{cuda}' is not a tag: letters, digits, '_', and after the first "
-		  "also '.' and '-'" },
-		{ "matrix: {}", "stack.yaml:4:9: matrix: it names no values; give one axis at least, such as "
-				"cuda: [\"12.6\", \"13.0\"]" },
-		{ "matrix: { cuda: [] }", "stack.yaml:4:9: matrix: it names no values; give one axis at "
-					  "least, such as cuda: [\"12.6\", \"13.0\"]" },
+		{ "tag: \"{cuda}\"", "stack.yaml:4:6: 'tag': '{cuda}' is not a tag: letters, "
+				     "digits, '_', and after the first "
+				     "also '.' and '-'" },
+		{ "matrix: {}",
+		  "stack.yaml:4:9: matrix: it names no values; give one axis at least, such as "
+		  "cuda: [\"12.6\", \"13.0\"]" },
+		{ "matrix: { cuda: [] }",
+		  "stack.yaml:4:9: matrix: it names no values; give one axis at "
+		  "least, such as cuda: [\"12.6\", \"13.0\"]" },
 		{ "matrix: { cuda: [\"1\", \"1\"] }",
 		  "stack.yaml:4:23: matrix: 'cuda' names '1' twice (first in line 4)" },
-		{ "matrix: { cuda: [\">=1\"] }",
-		  "stack.yaml:4:18: matrix: item 1 of 'cuda': '>=1' is not a value of a matrix: a version, "
-		  "such as \"12.6\" or \"2.7.*\"" },
+		{ "matrix: { cuda: [\">=1\"] }", "stack.yaml:4:18: matrix: item 1 of 'cuda': '>=1' "
+						 "is not a value of a matrix: a version, "
+						 "such as \"12.6\" or \"2.7.*\"" },
 		{ "matrix: { cud: [\"1\"] }",
 		  "stack.yaml:4:11: unknown key 'cud' in matrix; did you mean 'cuda'?" },
 		{ "tag: t{torch}\nmatrix: { torch: [\"2.7\", \"2.7.*\"] }",
 		  "stack.yaml:5:9: matrix: two variants would be called 'torch2.7'" },
 		{ "stack: { cuda: 1 }\nmatrix: { cuda: [\"1\"] }",
-		  "stack.yaml:4:16: stack.cuda: the matrix has values for it as well (line 5); keep one" },
+		  "stack.yaml:4:16: stack.cuda: the matrix has values for it as well (line 5); "
+		  "keep one" },
 		{ "stack: x\nmatrix: { cuda: [\"1\"] }",
 		  "stack.yaml:4:8: 'stack' must be a map, not text" },
 		{ "tag: \"{cuda}\"\nmatrix: { cuda: [\"1\"], exclude: [ { cuda: \"1\" } ] }",
@@ -160,7 +170,8 @@ static void test_bad_matrices_are_refused_with_their_place(void **state)
 		{ "matrix: { cuda: [\"1\"], exclude: [ { nccl: \"1\" } ] }",
 		  "stack.yaml:4:35: matrix.exclude[0]: no combination has these values" },
 		{ "matrix: { cuda: [a,b,c,d,e,f,g,h,i], python: [a,b,c,d,e,f,g,h] }",
-		  "stack.yaml:4:9: matrix: more than 64 combinations; a manifest may make that many" },
+		  "stack.yaml:4:9: matrix: more than 64 combinations; a manifest may make that "
+		  "many" },
 	};
 
 	(void)state;
@@ -175,7 +186,8 @@ static void test_one_stack_is_not_made_of_several(void **state)
 
 	(void)state;
 	assert_int_equal(stack_parse(slice_str(two_by_two), "stack.yaml", &stack, &err), -1);
-	assert_string_equal(err.text, "stack.yaml:6:3: matrix: makes 3 images, and one is wanted here");
+	assert_string_equal(err.text,
+			    "stack.yaml:6:3: matrix: makes 3 images, and one is wanted here");
 }
 
 int main(void)

@@ -10,7 +10,8 @@ static void check_patterns(const struct stack_section *section)
 		const struct stack_key *key = &section->keys[i];
 
 		if (!stack_schema_pattern(key->check) || !stack_schema_pattern(key->check_key))
-			fail_msg("'%s' in '%s' has a check without a pattern in manifests/stack_schema.c",
+			fail_msg("'%s' in '%s' has a check without a pattern in "
+				 "manifests/stack_schema.c",
 				 key->name, section->title);
 		if (key->section)
 			check_patterns(key->section);
@@ -48,7 +49,8 @@ static void check_defined(const json_t *definitions, const struct stack_section 
 			if (*c != '[' && *c != ']')
 				strbuf_addc(&name, *c);
 		}
-		properties = json_object_get(json_object_get(definitions, strbuf_text(&name)), "properties");
+		properties = json_object_get(json_object_get(definitions, strbuf_text(&name)),
+					     "properties");
 		assert_int_equal(json_object_size(properties), key->section->key_count);
 		for (size_t k = 0; k < key->section->key_count; k++)
 			assert_non_null(json_object_get(properties, key->section->keys[k].name));
@@ -72,10 +74,11 @@ static void test_what_a_manifest_must_have_is_asked_when_it_extends_nothing(void
 
 	(void)state;
 	json_canonical(json_object_get(top, "else"), &text);
-	assert_string_equal(strbuf_text(&text),
-			    "{\"properties\":{\"base\":{\"required\":[\"image\"]},"
-			    "\"image\":{\"properties\":{\"user\":{\"required\":[\"name\",\"uid\"]}}}},"
-			    "\"required\":[\"gpuimg\",\"name\",\"stages\"]}");
+	assert_string_equal(
+		strbuf_text(&text),
+		"{\"properties\":{\"base\":{\"required\":[\"image\"]},"
+		"\"image\":{\"properties\":{\"user\":{\"required\":[\"name\",\"uid\"]}}}},"
+		"\"required\":[\"gpuimg\",\"name\",\"stages\"]}");
 	assert_null(json_object_get(top, "required"));
 }
 
@@ -88,7 +91,8 @@ static void test_the_committed_schema_is_what_the_table_says(void **state)
 	stack_schema(&want);
 	assert_ok(fs_read(AT_FDCWD, "docs/stack.schema.json", MIB, &have, &err), err);
 	if (!str_equal(strbuf_text(&want), strbuf_text(&have)))
-		fail_msg("docs/stack.schema.json is not what manifests/stack_keys.c says; make docs");
+		fail_msg("docs/stack.schema.json is not what manifests/stack_keys.c says; make "
+			 "docs");
 }
 
 int main(void)

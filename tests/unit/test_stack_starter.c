@@ -18,8 +18,10 @@ static int setup(void **state)
 	struct error err = { 0 };
 
 	assert_ok(tables_load(NULL, &f->tables, &err), err);
-	f->starter = (struct stack_starter){ .name = "acme/app", .platform = "linux/amd64",
-					     .stack = &f->asked, .solution = &f->solution };
+	f->starter = (struct stack_starter){ .name = "acme/app",
+					     .platform = "linux/amd64",
+					     .stack = &f->asked,
+					     .solution = &f->solution };
 	*state = f;
 	return 0;
 }
@@ -148,7 +150,8 @@ static void test_arguments_of_an_image_cannot_leave_their_comment(void **state)
 {
 	struct fixture *f = *state;
 	cleanup_stack struct stack stack = { 0 };
-	const char *hostile[] = { "a\nname: evil" }, *line_separator[] = { "a\xe2\x80\xa8name: evil" };
+	const char *hostile[] = { "a\nname: evil" },
+		   *line_separator[] = { "a\xe2\x80\xa8name: evil" };
 
 	f->asked.cuda = "12.6";
 	f->starter.entrypoint = (struct stack_texts){ .items = hostile, .count = 1 };
@@ -166,9 +169,9 @@ static void put_to_use(const char *text, struct strbuf *out)
 	while (slice_cut(&rest, '\n', &line)) {
 		const char *start = (const char *)line.data;
 		size_t indent = strspn(start, " ");
-		size_t key = start[indent] == '#' ?
-				     strspn(start + indent + 2, "abcdefghijklmnopqrstuvwxyz-") :
-				     0;
+		size_t key = start[indent] == '#'
+				     ? strspn(start + indent + 2, "abcdefghijklmnopqrstuvwxyz-")
+				     : 0;
 		size_t skip = key && start[indent + 2 + key] == ':' ? 2 : 0;
 
 		strbuf_add(out, start, indent);

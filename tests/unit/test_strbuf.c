@@ -143,7 +143,7 @@ static void test_sizes_are_written_for_people(void **state)
 		uint64_t bytes;
 		const char *want;
 	} cases[] = {
-		{ 0, "0 B" },		  { 734, "734 B" },	      { 1024, "1.0 KiB" },
+		{ 0, "0 B" },           { 734, "734 B" },   { 1024, "1.0 KiB" },
 		{ 2200000, "2.1 MiB" }, { GIB, "1.0 GiB" }, { UINT64_MAX, "16777216.0 TiB" },
 	};
 	char buf[32];

@@ -149,7 +149,8 @@ static void test_a_wrong_digest_is_refused_for_ever(void **state)
 	(void)state;
 	check_refused(s, ERROR_INTEGRITY,
 		      "has digest "
-		      "sha256:84e73dc50f2be9000ab2a87f8026c1f45e1fec954af502e9904031645b190d4f instead of "
+		      "sha256:84e73dc50f2be9000ab2a87f8026c1f45e1fec954af502e9904031645b190d4f "
+		      "instead of "
 		      "sha256:88d4266fd4e6338d13b845fcf289579d209c897823b9217da3e161936f031589");
 }
 

@@ -38,8 +38,8 @@ static void test_the_loader_takes_it_and_each_call_gives_34(void **state)
 	if (!library)
 		fail_msg("%s", dlerror());
 	for (size_t i = 0; i < 4; i++) {
-		static const char *const names[] = { "cuInit", "cuMemAlloc_v2", "cuLaunchKernel_ptsz",
-						     "cuProfilerStart" };
+		static const char *const names[] = { "cuInit", "cuMemAlloc_v2",
+						     "cuLaunchKernel_ptsz", "cuProfilerStart" };
 		int (*call)(unsigned) = (int (*)(unsigned))(uintptr_t)dlsym(library, names[i]);
 
 		assert_non_null(call);

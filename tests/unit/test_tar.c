@@ -34,40 +34,58 @@ static size_t sample(struct tar_entry *out, struct slice *content, char **names)
 	size_t n = 0;
 
 	names[0] = repeat("d/", 40);
-	names[1] = repeat("long-name-", 10); /* 100: fits */
-	names[2] = repeat("long-name-", 11); /* 110: does not split */
-	names[3] = repeat("p/", 127);        /* 254 */
+	names[1] = repeat("long-name-", 10);              /* 100: fits */
+	names[2] = repeat("long-name-", 11);              /* 110: does not split */
+	names[3] = repeat("p/", 127);                     /* 254 */
 	names[4] = xasprintf("%s%s", names[3], names[1]); /* too long in both parts */
 	names[5] = xasprintf("%s%s", names[0], names[1]); /* splits */
 	names[0][strlen(names[0]) - 1] = '\0';
-	out[n++] = (struct tar_entry){ .type = TAR_DIR, .path = "etc", .mode = 0755, .mtime = 315532800 };
-	out[n] = (struct tar_entry){ .type = TAR_FILE, .path = "etc/hosts", .mode = 04755, .size = 5,
-				     .uid = 2097151, .gid = 2097152, .mtime = 1700000000 };
+	out[n++] = (struct tar_entry){
+		.type = TAR_DIR, .path = "etc", .mode = 0755, .mtime = 315532800
+	};
+	out[n] = (struct tar_entry){ .type = TAR_FILE,
+				     .path = "etc/hosts",
+				     .mode = 04755,
+				     .size = 5,
+				     .uid = 2097151,
+				     .gid = 2097152,
+				     .mtime = 1700000000 };
 	content[n++] = slice_str("hello");
 	out[n++] = (struct tar_entry){ .type = TAR_FILE, .path = "empty", .uid = 4294967294 };
-	out[n++] = (struct tar_entry){ .type = TAR_SYMLINK, .path = "etc/link", .link = "../../x/..",
-				       .mode = 0777 };
-	out[n++] = (struct tar_entry){ .type = TAR_SYMLINK, .path = "etc/far", .link = names[2],
-				       .mode = 0777 };
-	out[n++] = (struct tar_entry){ .type = TAR_HARDLINK, .path = "etc/same", .link = "etc/hosts",
-				       .mode = 04755 };
+	out[n++] = (struct tar_entry){
+		.type = TAR_SYMLINK, .path = "etc/link", .link = "../../x/..", .mode = 0777
+	};
+	out[n++] = (struct tar_entry){
+		.type = TAR_SYMLINK, .path = "etc/far", .link = names[2], .mode = 0777
+	};
+	out[n++] = (struct tar_entry){
+		.type = TAR_HARDLINK, .path = "etc/same", .link = "etc/hosts", .mode = 04755
+	};
 	out[n++] = (struct tar_entry){ .type = TAR_DIR, .path = names[0], .mode = 01777 };
 	out[n++] = (struct tar_entry){ .type = TAR_DIR, .path = names[1], .mode = 0755 };
-	out[n] = (struct tar_entry){ .type = TAR_FILE, .path = names[2], .mode = 0644, .size = 512 };
+	out[n] =
+		(struct tar_entry){ .type = TAR_FILE, .path = names[2], .mode = 0644, .size = 512 };
 	n++;
 	out[n++] = (struct tar_entry){ .type = TAR_FILE, .path = names[4], .mode = 0644 };
 	out[n++] = (struct tar_entry){ .type = TAR_FILE, .path = names[5], .mode = 0600 };
-	out[n++] = (struct tar_entry){ .type = TAR_FILE, .path = "usr/caf\xc3\xa9/\xe2\x82\xac",
-				       .mode = 0644, .mtime = 1 };
+	out[n++] = (struct tar_entry){
+		.type = TAR_FILE, .path = "usr/caf\xc3\xa9/\xe2\x82\xac", .mode = 0644, .mtime = 1
+	};
 	out[n++] = (struct tar_entry){ .type = TAR_FILE, .path = "raw/\xff\xfe", .mode = 0644 };
-	out[n++] = (struct tar_entry){ .type = TAR_SYMLINK, .path = "l", .link = "\xc3\xa9",
-				       .mode = 0777 };
-	out[n++] = (struct tar_entry){ .type = TAR_FILE, .path = "ping", .mode = 0755,
-				       .xattrs = xattrs, .xattr_count = 2 };
-	out[n++] = (struct tar_entry){ .type = TAR_CHAR, .path = "dev/null", .mode = 0666,
-				       .dev_major = 1, .dev_minor = 3 };
-	out[n++] = (struct tar_entry){ .type = TAR_BLOCK, .path = "dev/sda", .mode = 0660,
-				       .dev_major = 8, .dev_minor = 1048575 };
+	out[n++] = (struct tar_entry){
+		.type = TAR_SYMLINK, .path = "l", .link = "\xc3\xa9", .mode = 0777
+	};
+	out[n++] = (struct tar_entry){
+		.type = TAR_FILE, .path = "ping", .mode = 0755, .xattrs = xattrs, .xattr_count = 2
+	};
+	out[n++] = (struct tar_entry){
+		.type = TAR_CHAR, .path = "dev/null", .mode = 0666, .dev_major = 1, .dev_minor = 3
+	};
+	out[n++] = (struct tar_entry){ .type = TAR_BLOCK,
+				       .path = "dev/sda",
+				       .mode = 0660,
+				       .dev_major = 8,
+				       .dev_minor = 1048575 };
 	out[n++] = (struct tar_entry){ .type = TAR_FIFO, .path = "run/pipe", .mode = 0600 };
 	return n;
 }
@@ -220,11 +238,10 @@ static void test_unsafe_names_are_refused(void **state)
 		const char *name, *link;
 		char type;
 	} cases[] = {
-		{ "../x", "", '0' },	 { "a/../../x", "", '0' }, { "a/..", "", '5' },
-		{ "..", "", '5' },	 { "/../x", "", '0' },	   { "./..//x", "", '0' },
-		{ "x", "../y", '1' },	 { "x", "a/../../y", '1' }, { "x", "", '1' },
-		{ "x", "/", '1' },	 { "", "", '0' },
-		{ ".", "", '2' },
+		{ "../x", "", '0' },  { "a/../../x", "", '0' },  { "a/..", "", '5' },
+		{ "..", "", '5' },    { "/../x", "", '0' },      { "./..//x", "", '0' },
+		{ "x", "../y", '1' }, { "x", "a/../../y", '1' }, { "x", "", '1' },
+		{ "x", "/", '1' },    { "", "", '0' },           { ".", "", '2' },
 	};
 
 	(void)state;
@@ -292,7 +309,8 @@ static void test_a_nul_in_a_pax_name_is_refused(void **state)
 static void test_damaged_pax_records_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"5 path=a\n", "99 path=a\n", "path=a\n", "11 pathabcd\n", "0 path=a\n", "9 path=a\nx",
+		"5 path=a\n",    "99 path=a\n", "path=a\n",
+		"11 pathabcd\n", "0 path=a\n",  "9 path=a\nx",
 	};
 
 	(void)state;
@@ -480,7 +498,8 @@ static void test_what_is_no_tar_is_refused(void **state)
 		cleanup_strbuf struct strbuf noise = { 0 };
 
 		test_noise(&noise, len, 3);
-		assert_int_equal(read_all(strbuf_slice(&noise), SIZE_MAX, NULL, &err), ERROR_FORMAT);
+		assert_int_equal(read_all(strbuf_slice(&noise), SIZE_MAX, NULL, &err),
+				 ERROR_FORMAT);
 	}
 }
 
@@ -540,14 +559,19 @@ static void test_a_header_is_these_bytes(void **state)
 		const char *text;
 		size_t len;
 	} fields[] = {
-		{ 0, "etc/hosts", 10 },	    { 100, "0000644", 8 },	{ 108, "0001750", 8 },
-		{ 116, "0000144", 8 },	    { 124, "00000000000", 12 }, { 136, "02263523000", 12 },
-		{ 148, "011106\0 ", 8 },    { 156, "0\0", 2 },		{ 257, "ustar\00000\0", 9 },
-		{ 329, "0000000", 8 },	    { 337, "0000000", 8 },
+		{ 0, "etc/hosts", 10 },  { 100, "0000644", 8 },      { 108, "0001750", 8 },
+		{ 116, "0000144", 8 },   { 124, "00000000000", 12 }, { 136, "02263523000", 12 },
+		{ 148, "011106\0 ", 8 }, { 156, "0\0", 2 },          { 257, "ustar\00000\0", 9 },
+		{ 329, "0000000", 8 },   { 337, "0000000", 8 },
 	};
 	struct error err = { 0 };
-	struct tar_entry e = { .type = TAR_FILE, .path = "etc/hosts", .link = "", .mode = 0100644,
-			       .uid = 1000, .gid = 100, .mtime = 315532800 };
+	struct tar_entry e = { .type = TAR_FILE,
+			       .path = "etc/hosts",
+			       .link = "",
+			       .mode = 0100644,
+			       .uid = 1000,
+			       .gid = 100,
+			       .mtime = 315532800 };
 	uint8_t want[512] = { 0 };
 	cleanup_strbuf struct strbuf tar = { 0 };
 	cleanup_sink struct sink *sink = sink_memory(&tar);
@@ -566,10 +590,16 @@ static void test_a_pax_header_is_these_bytes(void **state)
 				      "15 gid=2097152\n"
 				      "15 path=d/\xc3\xa9/f\n"
 				      "15 uid=2097152\n";
-	static const struct tar_xattr cap = { "security.capability", (const uint8_t *)"\1\0\0\2", 4 };
+	static const struct tar_xattr cap = { "security.capability", (const uint8_t *)"\1\0\0\2",
+					      4 };
 	struct error err = { 0 };
-	struct tar_entry e = { .type = TAR_FILE, .path = "d/\xc3\xa9/f", .link = "", .uid = 2097152,
-			       .gid = 2097152, .xattrs = &cap, .xattr_count = 1 };
+	struct tar_entry e = { .type = TAR_FILE,
+			       .path = "d/\xc3\xa9/f",
+			       .link = "",
+			       .uid = 2097152,
+			       .gid = 2097152,
+			       .xattrs = &cap,
+			       .xattr_count = 1 };
 	cleanup_strbuf struct strbuf tar = { 0 };
 	cleanup_sink struct sink *sink = sink_memory(&tar);
 
@@ -595,7 +625,9 @@ static void test_the_sample_has_this_digest(void **state)
 	(void)state;
 	write_sample(&tar, entries, &count, content, names);
 	d = digest_of(strbuf_slice(&tar));
-	assert_string_equal(digest_text(&d, text), "sha256:e8c2034ede64a7c92452d2c1dfb9e1d873c9e56b351fb3a0cbf7e1660edbf2f3");
+	assert_string_equal(
+		digest_text(&d, text),
+		"sha256:e8c2034ede64a7c92452d2c1dfb9e1d873c9e56b351fb3a0cbf7e1660edbf2f3");
 	free_names(names);
 }
 

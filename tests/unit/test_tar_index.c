@@ -6,8 +6,7 @@
 /* A file with these bytes; closed by the caller. */
 static int file_with(const char *dir, struct slice bytes)
 {
-	cleanup_free
-	char *path = fs_join(dir, "x.tar");
+	cleanup_free char *path = fs_join(dir, "x.tar");
 	struct error err = { 0 };
 	int fd;
 
@@ -44,8 +43,7 @@ static void test_members_are_found_under_plain_and_long_names(void **state)
 	cleanup_strbuf struct strbuf tar = { 0 }, out = { 0 };
 	cleanup_tar_index struct tar_index index = { 0 };
 	char name[300];
-	cleanup_fd
-	int fd = -1;
+	cleanup_fd int fd = -1;
 	struct error err = { 0 };
 
 	(void)state;
@@ -84,8 +82,7 @@ static void test_links_are_followed_inside_the_archive_only(void **state)
 	cleanup_test_dir char *dir = test_dir();
 	cleanup_strbuf struct strbuf tar = { 0 }, out = { 0 };
 	cleanup_tar_index struct tar_index index = { 0 };
-	cleanup_fd
-	int fd = -1;
+	cleanup_fd int fd = -1;
 	struct error err = { 0 };
 
 	(void)state;
@@ -114,8 +111,7 @@ static void test_a_name_that_is_there_twice_is_refused_when_used(void **state)
 	cleanup_test_dir char *dir = test_dir();
 	cleanup_strbuf struct strbuf tar = { 0 }, out = { 0 };
 	cleanup_tar_index struct tar_index index = { 0 };
-	cleanup_fd
-	int fd = -1;
+	cleanup_fd int fd = -1;
 	struct error err = { 0 };
 
 	(void)state;
@@ -136,8 +132,7 @@ static void test_a_member_over_the_limit_is_not_read(void **state)
 	cleanup_test_dir char *dir = test_dir();
 	cleanup_strbuf struct strbuf tar = { 0 }, out = { 0 };
 	cleanup_tar_index struct tar_index index = { 0 };
-	cleanup_fd
-	int fd = -1;
+	cleanup_fd int fd = -1;
 	struct error err = { 0 };
 
 	(void)state;
@@ -156,8 +151,7 @@ static void test_every_cut_inside_a_member_is_told(void **state)
 	put(&tar, TAR_FILE, "a", "12345");
 	for (size_t len = 0; len < 517; len += len < 500 ? 50 : 1) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_fd
-		int fd = file_with(dir, slice_of(tar.data, len));
+		cleanup_fd int fd = file_with(dir, slice_of(tar.data, len));
 		struct tar_index index = { 0 };
 		struct error err = { 0 };
 
@@ -200,8 +194,7 @@ static void test_headers_that_lie_are_refused(void **state)
 		cleanup_strbuf struct strbuf tar = { 0 };
 		struct tar_index index = { 0 };
 		struct error err = { 0 };
-		cleanup_fd
-		int fd = -1;
+		cleanup_fd int fd = -1;
 
 		put(&tar, TAR_FILE, "a", "12345");
 		strbuf_add_zeros(&tar, 1024);

@@ -20,9 +20,9 @@ static void test_exit_status_follows_the_blame(void **state)
 		enum test_blame blame;
 		int want;
 	} cases[] = {
-		{ TEST_PASS, BLAME_NONE, 0 },      { TEST_SKIP, BLAME_NONE, 0 },
-		{ TEST_FAIL, BLAME_IMAGE, 1 },     { TEST_FAIL, BLAME_INJECTION, 3 },
-		{ TEST_FAIL, BLAME_HOST, 3 },      { TEST_FAIL, BLAME_HARDWARE, 3 },
+		{ TEST_PASS, BLAME_NONE, 0 },  { TEST_SKIP, BLAME_NONE, 0 },
+		{ TEST_FAIL, BLAME_IMAGE, 1 }, { TEST_FAIL, BLAME_INJECTION, 3 },
+		{ TEST_FAIL, BLAME_HOST, 3 },  { TEST_FAIL, BLAME_HARDWARE, 3 },
 		{ TEST_ERROR, BLAME_NONE, 3 },
 	};
 

@@ -19,9 +19,12 @@ static struct stack stack_of(const char *section)
 static void test_the_newest_toolkit_that_fits_is_chosen(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "{ cuda: \"13.0\" }", "13.0" },       { "{ cuda: \"13.0.2\" }", "13.0" },
-		{ "{ cuda: \"12.6.*\" }", "12.6" },     { "{ cuda: \">=12.4,<12.9\" }", "12.8" },
-		{ "{ cuda: \"12\" }", "12.9" },         { "{ cuda: \"==13.1\" }", "13.1" },
+		{ "{ cuda: \"13.0\" }", "13.0" },
+		{ "{ cuda: \"13.0.2\" }", "13.0" },
+		{ "{ cuda: \"12.6.*\" }", "12.6" },
+		{ "{ cuda: \">=12.4,<12.9\" }", "12.8" },
+		{ "{ cuda: \"12\" }", "12.9" },
+		{ "{ cuda: \"==13.1\" }", "13.1" },
 		{ "{}", NULL },
 	};
 
@@ -96,7 +99,8 @@ static void test_a_toolkit_whose_math_libraries_are_not_known_says_so(void **sta
 	struct error err = { 0 };
 
 	(void)state;
-	assert_int_equal(toolkit_wheels(&stack, "12.3", PROFILE_RUNTIME, false, &arena, &packages, &err),
+	assert_int_equal(toolkit_wheels(&stack, "12.3", PROFILE_RUNTIME, false, &arena, &packages,
+					&err),
 			 -1);
 	assert_int_equal(err.code, ERROR_USAGE);
 	assert_contains(err.text, "12.3");
@@ -143,7 +147,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_newest_toolkit_that_fits_is_chosen),
 		cmocka_unit_test(test_no_toolkit_that_fits_is_a_verdict),
-		cmocka_unit_test(test_a_profile_takes_its_components_under_the_names_of_its_generation),
+		cmocka_unit_test(
+			test_a_profile_takes_its_components_under_the_names_of_its_generation),
 		cmocka_unit_test(test_a_toolkit_whose_math_libraries_are_not_known_says_so),
 		cmocka_unit_test(test_the_requirement_lets_in_what_the_floor_promises),
 		cmocka_unit_test(test_a_floor_below_the_major_is_a_verdict),

@@ -5,25 +5,25 @@
 #include "registry/transfer.h"
 #include "tests/support/http_server.h"
 
-#define HELLO                                                                                      \
-	{                                                                                          \
-		.answer = "200 OK\r\n\r\n{}"                                                       \
+#define HELLO                                \
+	{                                    \
+		.answer = "200 OK\r\n\r\n{}" \
 	}
-#define MISSING                                                                                    \
-	{                                                                                          \
-		.answer = "404 Not\r\n\r\n"                                                        \
+#define MISSING                             \
+	{                                   \
+		.answer = "404 Not\r\n\r\n" \
 	}
-#define OPENED                                                                                     \
-	{                                                                                          \
-		.answer = "202 Accepted\r\nLocation: /up/1?s=1\r\n\r\n"                            \
+#define OPENED                                                          \
+	{                                                               \
+		.answer = "202 Accepted\r\nLocation: /up/1?s=1\r\n\r\n" \
 	}
-#define TAKEN                                                                                      \
-	{                                                                                          \
-		.answer = "202 Accepted\r\nLocation: /up/1?s=2\r\n\r\n"                            \
+#define TAKEN                                                           \
+	{                                                               \
+		.answer = "202 Accepted\r\nLocation: /up/1?s=2\r\n\r\n" \
 	}
-#define CREATED                                                                                    \
-	{                                                                                          \
-		.answer = "201 Created\r\n\r\n"                                                    \
+#define CREATED                                 \
+	{                                       \
+		.answer = "201 Created\r\n\r\n" \
 	}
 
 /* A source in memory: its first document is the root. */
@@ -43,9 +43,9 @@ static int memory_root(struct image_source *base, struct strbuf *out, struct des
 
 	(void)err;
 	strbuf_add(out, s->items[0].data, s->items[0].len);
-	*desc = (struct descriptor) { .media_type = s->root_type,
-				      .digest = digest_of(s->items[0]),
-				      .size = s->items[0].len };
+	*desc = (struct descriptor){ .media_type = s->root_type,
+				     .digest = digest_of(s->items[0]),
+				     .size = s->items[0].len };
 	return 0;
 }
 
@@ -102,10 +102,10 @@ static void make_image(struct material *m)
 	strbuf_adds(&m->manifest, ",");
 	add_descriptor(&m->manifest, MEDIATYPE_OCI_LAYER, layer);
 	strbuf_adds(&m->manifest, "]}");
-	m->source = (struct memory_source) { .base = { .ops = &memory_ops },
-					     .items = { strbuf_slice(&m->manifest), config, layer },
-					     .count = 3,
-					     .root_type = MEDIATYPE_OCI_MANIFEST };
+	m->source = (struct memory_source){ .base = { .ops = &memory_ops },
+					    .items = { strbuf_slice(&m->manifest), config, layer },
+					    .count = 3,
+					    .root_type = MEDIATYPE_OCI_MANIFEST };
 }
 
 /* The same below an index. */
@@ -142,9 +142,9 @@ static int push(struct material *m, struct http_server *server, const char *cons
 
 	for (; tags[request.destination_count]; request.destination_count++)
 		to[request.destination_count] =
-			(struct reference) { .registry = http_server_url(server) + 7,
-					     .repository = "team/app",
-					     .tag = tags[request.destination_count] };
+			(struct reference){ .registry = http_server_url(server) + 7,
+					    .repository = "team/app",
+					    .tag = tags[request.destination_count] };
 	return transfer_push(&request, result, err);
 }
 

@@ -51,7 +51,9 @@ static struct layer layer_begin(void)
 
 static void add(struct layer *l, enum tar_type type, const char *path, const char *text)
 {
-	struct tar_entry e = { .type = type, .path = path, .mode = type == TAR_DIR ? 0755 : 0644,
+	struct tar_entry e = { .type = type,
+			       .path = path,
+			       .mode = type == TAR_DIR ? 0755 : 0644,
 			       .link = type == TAR_FILE || type == TAR_DIR ? "" : text,
 			       .size = type == TAR_FILE ? strlen(text) : 0 };
 	cleanup_stream struct stream *content = stream_memory(slice_str(text));
@@ -278,10 +280,14 @@ static void test_link_targets_are_kept_inside(void **state)
 	static const struct {
 		const char *dir, *target, *want;
 	} cases[] = {
-		{ "usr/lib", "/etc/x", "../../etc/x" }, { "", "/etc/x", "etc/x" },
-		{ "a", "../../../etc", "../etc" },      { "a/b", "../c", "../c" },
-		{ "", "..", "." },                      { "a", "/", ".." },
-		{ "a", "/../../x", "../x" },            { "a", "b/./c", "b/c" },
+		{ "usr/lib", "/etc/x", "../../etc/x" },
+		{ "", "/etc/x", "etc/x" },
+		{ "a", "../../../etc", "../etc" },
+		{ "a/b", "../c", "../c" },
+		{ "", "..", "." },
+		{ "a", "/", ".." },
+		{ "a", "/../../x", "../x" },
+		{ "a", "b/./c", "b/c" },
 	};
 
 	(void)state;

@@ -83,9 +83,8 @@ static void test_spoilt_blobs_are_problems_of_the_blob_and_not_errors(void **sta
 	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_LEN(faults); i++) {
 		cleanup_test_dir char *dir = test_dir();
-		cleanup_free
-		char *text = xasprintf("layer %s\nfile x *5000\nfault %s\n",
-				       i % 2 ? "none" : "gzip", faults[i / 2]);
+		cleanup_free char *text = xasprintf("layer %s\nfile x *5000\nfault %s\n",
+						    i % 2 ? "none" : "gzip", faults[i / 2]);
 		cleanup_image struct image image = { 0 };
 		cleanup_problems struct validate_problems found = { 0 };
 		bool blob = false;

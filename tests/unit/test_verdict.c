@@ -18,14 +18,19 @@ static struct verdict judge(struct probe_outcome o, struct verdict_context c, st
 
 static struct probe_outcome dlopen_says(const char *message)
 {
-	return (struct probe_outcome){ .has_result = true, .status = TEST_FAIL, .kind = "dlopen",
-				       .message = message };
+	return (struct probe_outcome){
+		.has_result = true, .status = TEST_FAIL, .kind = "dlopen", .message = message
+	};
 }
 
 static struct probe_outcome call_gave(const char *domain, int64_t code)
 {
-	return (struct probe_outcome){ .has_result = true, .status = TEST_FAIL, .kind = "call",
-				       .domain = domain, .call = "f", .has_code = true,
+	return (struct probe_outcome){ .has_result = true,
+				       .status = TEST_FAIL,
+				       .kind = "call",
+				       .domain = domain,
+				       .call = "f",
+				       .has_code = true,
 				       .code = code };
 }
 
@@ -46,15 +51,16 @@ static void test_every_loader_message_has_its_name(void **state)
 		{ "/l/libx.so: wrong ELF class: ELFCLASS32", "wrong-machine" },
 		{ "Error loading shared library libz.so.1: No such file or directory (needed by x)",
 		  "missing-library" },
-		{ "Error loading shared library ld-linux-x86-64.so.2: No such file", "needs-glibc" },
+		{ "Error loading shared library ld-linux-x86-64.so.2: No such file",
+		  "needs-glibc" },
 		{ "something new", "not-loadable" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		cleanup_arena struct arena arena = { 0 };
-		struct verdict v = judge(dlopen_says(cases[i].message),
-					 (struct verdict_context){ 0 }, &arena);
+		struct verdict v =
+			judge(dlopen_says(cases[i].message), (struct verdict_context){ 0 }, &arena);
 
 		assert_int_equal(v.status, TEST_FAIL);
 		assert_int_equal(v.blame, BLAME_IMAGE);
@@ -65,14 +71,13 @@ static void test_every_loader_message_has_its_name(void **state)
 static void test_paths_are_those_of_the_image(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct verdict v = judge(dlopen_says("/tmp/r/usr/lib/liba.so: undefined symbol: f"),
-				 (struct verdict_context){ .root = "/tmp/r",
-							   .path = "/usr/lib/libb.so" },
-				 &arena);
+	struct verdict v =
+		judge(dlopen_says("/tmp/r/usr/lib/liba.so: undefined symbol: f"),
+		      (struct verdict_context){ .root = "/tmp/r", .path = "/usr/lib/libb.so" },
+		      &arena);
 
 	(void)state;
-	assert_string_equal(v.message,
-			    "/usr/lib/libb.so: /usr/lib/liba.so: undefined symbol: f");
+	assert_string_equal(v.message, "/usr/lib/libb.so: /usr/lib/liba.so: undefined symbol: f");
 }
 
 static void test_driver_codes_name_their_suspect(void **state)
@@ -81,11 +86,11 @@ static void test_driver_codes_name_their_suspect(void **state)
 		int64_t code;
 		enum test_blame injected, own;
 	} cases[] = {
-		{ 34, BLAME_IMAGE, BLAME_IMAGE },     { 35, BLAME_HOST, BLAME_IMAGE },
+		{ 34, BLAME_IMAGE, BLAME_IMAGE },          { 35, BLAME_HOST, BLAME_IMAGE },
 		{ 100, BLAME_INJECTION, BLAME_INJECTION }, { 209, BLAME_IMAGE, BLAME_IMAGE },
 		{ 221, BLAME_INJECTION, BLAME_INJECTION }, { 222, BLAME_HOST, BLAME_HOST },
-		{ 223, BLAME_IMAGE, BLAME_IMAGE },    { 802, BLAME_HOST, BLAME_HOST },
-		{ 803, BLAME_INJECTION, BLAME_IMAGE }, { 804, BLAME_IMAGE, BLAME_IMAGE },
+		{ 223, BLAME_IMAGE, BLAME_IMAGE },         { 802, BLAME_HOST, BLAME_HOST },
+		{ 803, BLAME_INJECTION, BLAME_IMAGE },     { 804, BLAME_IMAGE, BLAME_IMAGE },
 		{ 999, BLAME_INJECTION, BLAME_INJECTION },
 	};
 
@@ -146,13 +151,16 @@ static void test_codes_of_another_library_do_not_match(void **state)
 static void test_a_crash_tells_the_last_words(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct probe_outcome o = { .ended = true, .exit_status = -1, .signal = SIGSEGV,
+	struct probe_outcome o = { .ended = true,
+				   .exit_status = -1,
+				   .signal = SIGSEGV,
 				   .last_words = "first\nCannot load symbol cudnnGetVersion\n" };
 	struct verdict v = judge(o, (struct verdict_context){ .path = "/l/libcudnn.so.9" }, &arena);
 
 	(void)state;
-	assert_string_equal(v.message, "/l/libcudnn.so.9: crashed: signal 11 (SIGSEGV), last words: "
-				       "Cannot load symbol cudnnGetVersion");
+	assert_string_equal(v.message,
+			    "/l/libcudnn.so.9: crashed: signal 11 (SIGSEGV), last words: "
+			    "Cannot load symbol cudnnGetVersion");
 	assert_int_equal(v.blame, BLAME_IMAGE);
 }
 
@@ -180,8 +188,9 @@ static void test_a_hang_is_told_with_its_limit(void **state)
 static void test_a_result_stands_though_the_process_crashed_after_it(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct probe_outcome o = { .has_result = true, .ended = true, .signal = SIGSEGV,
-				   .status = TEST_PASS };
+	struct probe_outcome o = {
+		.has_result = true, .ended = true, .signal = SIGSEGV, .status = TEST_PASS
+	};
 
 	(void)state;
 	assert_int_equal(judge(o, (struct verdict_context){ 0 }, &arena).status, TEST_PASS);
@@ -190,8 +199,9 @@ static void test_a_result_stands_though_the_process_crashed_after_it(void **stat
 static void test_a_file_of_the_host_does_not_pass(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct probe_outcome o = { .has_result = true, .ended = true, .status = TEST_PASS,
-				   .foreign = "/lib/libz.so.1" };
+	struct probe_outcome o = {
+		.has_result = true, .ended = true, .status = TEST_PASS, .foreign = "/lib/libz.so.1"
+	};
 	struct verdict v = judge(o, (struct verdict_context){ .tier = TIER_LOAD }, &arena);
 
 	(void)state;
@@ -215,8 +225,10 @@ static void test_silence_is_the_testers_fault(void **state)
 static void test_wrong_numbers_are_the_hardwares(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct probe_outcome o = { .has_result = true, .status = TEST_FAIL,
-				   .kind = "wrong-numbers", .message = "element 3" };
+	struct probe_outcome o = { .has_result = true,
+				   .status = TEST_FAIL,
+				   .kind = "wrong-numbers",
+				   .message = "element 3" };
 
 	(void)state;
 	assert_int_equal(judge(o, (struct verdict_context){ .tier = TIER_RUN }, &arena).blame,
@@ -226,8 +238,11 @@ static void test_wrong_numbers_are_the_hardwares(void **state)
 static void test_a_stub_is_told_from_a_baked_in_driver(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct probe_outcome o = { .has_result = true, .status = TEST_FAIL,
-				   .kind = "driver-in-image", .has_code = true, .code = 34,
+	struct probe_outcome o = { .has_result = true,
+				   .status = TEST_FAIL,
+				   .kind = "driver-in-image",
+				   .has_code = true,
+				   .code = 34,
 				   .library = "/r/usr/lib/libcuda.so.1" };
 	struct verdict_context c = { .root = "/r" };
 	struct verdict stub = judge(o, c, &arena), real;

@@ -19,8 +19,8 @@ static void test_a_file_name_gives_its_parts(void **state)
 	struct wheel_name n;
 
 	(void)state;
-	assert_ok(wheel_name_parse("torch-2.7.1+cu128-1-cp311-cp311-manylinux_2_28_x86_64.whl", &arena,
-				   &n, &err),
+	assert_ok(wheel_name_parse("torch-2.7.1+cu128-1-cp311-cp311-manylinux_2_28_x86_64.whl",
+				   &arena, &n, &err),
 		  err);
 	assert_string_equal(n.distribution, "torch");
 	assert_string_equal(n.version, "2.7.1+cu128");
@@ -31,8 +31,12 @@ static void test_a_file_name_gives_its_parts(void **state)
 
 static void test_other_file_names_are_refused(void **state)
 {
-	static const char *const bad[] = { "a-1.zip", "a-1-py3-none.whl", "a-1-2-3-py3-none-any.whl",
-					   "a--1-py3-none-any.whl", ".whl", "" };
+	static const char *const bad[] = { "a-1.zip",
+					   "a-1-py3-none.whl",
+					   "a-1-2-3-py3-none-any.whl",
+					   "a--1-py3-none-any.whl",
+					   ".whl",
+					   "" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -47,8 +51,7 @@ static void test_other_file_names_are_refused(void **state)
 
 #define EMPTY_SHA256 "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
 
-static int parse(const char *text, struct arena *arena, struct wheel_record *out,
-		 struct error *err)
+static int parse(const char *text, struct arena *arena, struct wheel_record *out, struct error *err)
 {
 	return wheel_record_parse(slice_str(text), arena, out, err);
 }
@@ -80,9 +83,20 @@ static void test_record_rows_are_read_and_found(void **state)
 static void test_hostile_record_rows_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"../x,,\n", "/etc/passwd,,\n", "a//b,,\n", "a\\b,,\n", ",,\n", "a\n", "a,,,\n",
-		"a,md5=abc,3\n", "a,sha256=short,3\n", "a," EMPTY_SHA256 ",x\n", "\"a,,\n",
-		"\"a\"b,,\n", "a,,\na,,\n", "a/../b,,\n",
+		"../x,,\n",
+		"/etc/passwd,,\n",
+		"a//b,,\n",
+		"a\\b,,\n",
+		",,\n",
+		"a\n",
+		"a,,,\n",
+		"a,md5=abc,3\n",
+		"a,sha256=short,3\n",
+		"a," EMPTY_SHA256 ",x\n",
+		"\"a,,\n",
+		"\"a\"b,,\n",
+		"a,,\na,,\n",
+		"a/../b,,\n",
 	};
 
 	(void)state;
@@ -143,8 +157,8 @@ static void test_entry_points_become_scripts(void **state)
 
 static void test_entry_points_that_would_write_elsewhere_are_refused(void **state)
 {
-	static const char *const bad[] = { "../x = m:f", "a/b = m:f", "x = m", "x = :f", "x = m:f g",
-					   "x = m;import os:f", "= m:f", ".. = m:f" };
+	static const char *const bad[] = { "../x = m:f", "a/b = m:f",         "x = m", "x = :f",
+					   "x = m:f g",  "x = m;import os:f", "= m:f", ".. = m:f" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

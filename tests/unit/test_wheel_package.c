@@ -33,11 +33,18 @@ static struct fixture fixture_new(void)
 	struct error err = { 0 };
 	struct fixture f = {
 		.dir = test_dir(),
-		.placing = { .site = SITE, .scripts = "usr/local/bin", .prefix = "usr/local",
+		.placing = { .site = SITE,
+			     .scripts = "usr/local/bin",
+			     .prefix = "usr/local",
 			     .headers = "usr/include/python3.11",
-			     .python = "/usr/bin/python3.11", .profile = PROFILE_RUNTIME },
-		.input = { .kind = LOCK_WHEEL, .stage = "runtime", .source = "pip", .name = "demo",
-			   .version = "1.0", .arch = "" },
+			     .python = "/usr/bin/python3.11",
+			     .profile = PROFILE_RUNTIME },
+		.input = { .kind = LOCK_WHEEL,
+			   .stage = "runtime",
+			   .source = "pip",
+			   .name = "demo",
+			   .version = "1.0",
+			   .arch = "" },
 	};
 
 	f.store = store_open(f.dir, &err);
@@ -56,8 +63,10 @@ static struct component *open_files(struct fixture *f, const struct file *files,
 	for (const struct file *e = files; e->text; e++) {
 		struct digest d = digest_of(slice_str(e->text));
 
-		zip_add(&m, &(struct zip_spec){ .name = e->name, .text = e->text,
-						.mode = e->mode, .deflated = strlen(e->text) > 20 });
+		zip_add(&m, &(struct zip_spec){ .name = e->name,
+						.text = e->text,
+						.mode = e->mode,
+						.deflated = strlen(e->text) > 20 });
 		made = made && !str_ends(e->name, ".dist-info/RECORD");
 		if (e->record)
 			strbuf_adds(&record, e->record);
@@ -66,8 +75,8 @@ static struct component *open_files(struct fixture *f, const struct file *files,
 	}
 	strbuf_adds(&record, INFO "/RECORD,,\n");
 	if (made)
-		zip_add(&m, &(struct zip_spec){ .name = INFO "/RECORD",
-						.text = strbuf_text(&record) });
+		zip_add(&m,
+			&(struct zip_spec){ .name = INFO "/RECORD", .text = strbuf_text(&record) });
 	zip_end(&m, false, "");
 	assert_ok(store_put_open(f->store, &put, err), *err);
 	assert_ok(sink_write(put.sink, m.file.data, m.file.len, err), *err);
@@ -80,7 +89,8 @@ static struct component *open_files(struct fixture *f, const struct file *files,
 static struct component *open_demo(struct fixture *f, const struct file *files, struct error *err)
 {
 	struct file all[32] = { { .name = INFO "/WHEEL", .text = WHEEL_1 },
-				{ .name = INFO "/METADATA", .text = "Name: demo\nVersion: 1.0\n" } };
+				{ .name = INFO "/METADATA",
+				  .text = "Name: demo\nVersion: 1.0\n" } };
 
 	for (size_t i = 0; files[i].text; i++) {
 		assert_true(i + 3 < ARRAY_LEN(all));
@@ -209,7 +219,8 @@ static void test_entry_points_become_programs(void **state)
 {
 	static const struct file files[] = {
 		{ .name = INFO "/entry_points.txt",
-		  .text = "[console_scripts]\ndemo = demo.cli:main\n[gui_scripts]\nwin = demo:App.run\n" },
+		  .text = "[console_scripts]\ndemo = demo.cli:main\n[gui_scripts]\nwin = "
+			  "demo:App.run\n" },
 		{ .name = "demo-1.0.data/scripts/demo", .text = "the wheel's own" },
 		{ 0 },
 	};
@@ -381,7 +392,8 @@ static void test_the_key_follows_the_place_and_the_request(void **state)
 static void test_a_file_that_is_not_what_record_says_is_found_when_read(void **state)
 {
 	static const struct file files[] = {
-		{ .name = "x.py", .text = "abc",
+		{ .name = "x.py",
+		  .text = "abc",
 		  .record = "x.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,3\n" },
 		{ 0 },
 	};
@@ -404,7 +416,8 @@ static void test_a_file_that_is_not_what_record_says_is_found_when_read(void **s
 static void test_a_script_that_is_not_what_record_says_is_refused(void **state)
 {
 	static const struct file files[] = {
-		{ .name = "demo-1.0.data/scripts/x", .text = "abc",
+		{ .name = "demo-1.0.data/scripts/x",
+		  .text = "abc",
 		  .record = "demo-1.0.data/scripts/x,"
 			    "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,3\n" },
 		{ 0 },
@@ -417,7 +430,8 @@ static void test_a_script_that_is_not_what_record_says_is_refused(void **state)
 static void test_a_size_that_differs_from_record_is_refused(void **state)
 {
 	static const struct file files[] = {
-		{ .name = "x.py", .text = "abc",
+		{ .name = "x.py",
+		  .text = "abc",
 		  .record = "x.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,4\n" },
 		{ 0 },
 	};
@@ -428,14 +442,17 @@ static void test_a_size_that_differs_from_record_is_refused(void **state)
 
 static void test_files_and_record_name_the_same(void **state)
 {
-	static const struct file extra[] = { { .name = "x.py", .text = "abc", .record = "" }, { 0 } };
+	static const struct file extra[] = { { .name = "x.py", .text = "abc", .record = "" },
+					     { 0 } };
 	static const struct file missing[] = {
-		{ .name = "x.py", .text = "abc",
+		{ .name = "x.py",
+		  .text = "abc",
 		  .record = "y.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n" },
 		{ .name = "x.py2", .text = "", .record = "x.py,,\n" },
 		{ 0 },
 	};
-	static const struct file folder[] = { { .name = "x/", .text = "", .record = "x,,\n" }, { 0 } };
+	static const struct file folder[] = { { .name = "x/", .text = "", .record = "x,,\n" },
+					      { 0 } };
 
 	(void)state;
 	assert_refused(extra, ERROR_FORMAT, "x.py is not in RECORD");
@@ -449,7 +466,8 @@ static void test_rows_without_a_good_hash_are_refused(void **state)
 	static const struct file md5[] = {
 		{ .name = "x", .text = "", .record = "x,md5=1B2M2Y8AsgTpgAmY7PhCfg,0\n" }, { 0 }
 	};
-	static const struct file up[] = { { .name = "x", .text = "", .record = "../x,,\n" }, { 0 } };
+	static const struct file up[] = { { .name = "x", .text = "", .record = "../x,,\n" },
+					  { 0 } };
 
 	(void)state;
 	assert_refused(none, ERROR_FORMAT, "x is not in RECORD with a hash");
@@ -477,7 +495,8 @@ static void test_hostile_archives_are_refused(void **state)
 
 static void test_unknown_schemes_are_refused(void **state)
 {
-	static const struct file unknown[] = { { .name = "demo-1.0.data/root/x", .text = "" }, { 0 } };
+	static const struct file unknown[] = { { .name = "demo-1.0.data/root/x", .text = "" },
+					       { 0 } };
 	static const struct file none[] = { { .name = "demo-1.0.data/x", .text = "" }, { 0 } };
 
 	(void)state;
@@ -524,13 +543,14 @@ static void assert_files_refused(const struct file *files, const char *name, con
 static void test_what_is_no_wheel_of_version_1_is_refused(void **state)
 {
 	static const struct file version[] = {
-		{ .name = INFO "/WHEEL", .text = "Root-Is-Purelib: true\nWheel-Version: 2.0\n" }, { 0 }
+		{ .name = INFO "/WHEEL", .text = "Root-Is-Purelib: true\nWheel-Version: 2.0\n" },
+		{ 0 }
 	};
 	static const struct file none[] = { { .name = INFO "/WHEEL", .text = "Tag: x\n" }, { 0 } };
 	static const struct file missing[] = { { .name = "x.py", .text = "" }, { 0 } };
-	static const struct file no_info[] = {
-		{ .name = "x.py", .text = "" }, { .name = "other/.dist-info/RECORD", .text = "" }, { 0 }
-	};
+	static const struct file no_info[] = { { .name = "x.py", .text = "" },
+					       { .name = "other/.dist-info/RECORD", .text = "" },
+					       { 0 } };
 	static const struct file good[] = { { .name = INFO "/WHEEL", .text = WHEEL_1 }, { 0 } };
 
 	(void)state;
@@ -545,7 +565,8 @@ static void test_names_agree_after_normalisation(void **state)
 {
 	static const struct file files[] = {
 		{ .name = "NVIDIA_cuda.X-1.0.dist-info/WHEEL", .text = WHEEL_1, .record = "" },
-		{ .name = "NVIDIA_cuda.X-1.0.dist-info/RECORD", .text = "", .record = "" }, { 0 }
+		{ .name = "NVIDIA_cuda.X-1.0.dist-info/RECORD", .text = "", .record = "" },
+		{ 0 }
 	};
 	cleanup(fixture_release) struct fixture f = fixture_new();
 	struct error err = { 0 };
@@ -560,9 +581,9 @@ static void test_names_agree_after_normalisation(void **state)
 
 static void test_bad_entry_points_are_refused(void **state)
 {
-	static const struct file files[] = {
-		{ .name = INFO "/entry_points.txt", .text = "[console_scripts]\n../../x = m:f\n" }, { 0 }
-	};
+	static const struct file files[] = { { .name = INFO "/entry_points.txt",
+					       .text = "[console_scripts]\n../../x = m:f\n" },
+					     { 0 } };
 
 	(void)state;
 	assert_refused(files, ERROR_FORMAT, "entry_points.txt line 2");

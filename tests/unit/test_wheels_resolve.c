@@ -14,18 +14,19 @@
  * A python3 that is found first: it keeps its arguments, one a line, and its PIP_ environment; then
  * gives the report, the outputs and the status that lie beside it. With -vv it gives "long".
  */
-static const char fake[] =
-	"#!/bin/sh\n"
-	"here=$(dirname \"$0\")\n"
-	"prev=; report=; long=\n"
-	"for a; do [ \"$prev\" = --report ] && report=$a; [ \"$a\" = -vv ] && long=yes; prev=$a; done\n"
-	"if [ -n \"$long\" ]; then printf '%s\\n' \"$@\" >\"$here/argv.long\"; cat \"$here/long\"; exit 1; fi\n"
-	"printf '%s\\n' \"$@\" >>\"$here/argv\"\n"
-	"env | grep ^PIP_ >\"$here/env\"\n"
-	"cat \"$here/stdout\" 2>/dev/null\n"
-	"cat \"$here/stderr\" >&2 2>/dev/null\n"
-	"[ -f \"$here/report\" ] && cp \"$here/report\" \"$report\"\n"
-	"exit $(cat \"$here/status\" 2>/dev/null || echo 0)\n";
+static const char fake[] = "#!/bin/sh\n"
+			   "here=$(dirname \"$0\")\n"
+			   "prev=; report=; long=\n"
+			   "for a; do [ \"$prev\" = --report ] && report=$a; [ \"$a\" = -vv ] && "
+			   "long=yes; prev=$a; done\n"
+			   "if [ -n \"$long\" ]; then printf '%s\\n' \"$@\" >\"$here/argv.long\"; "
+			   "cat \"$here/long\"; exit 1; fi\n"
+			   "printf '%s\\n' \"$@\" >>\"$here/argv\"\n"
+			   "env | grep ^PIP_ >\"$here/env\"\n"
+			   "cat \"$here/stdout\" 2>/dev/null\n"
+			   "cat \"$here/stderr\" >&2 2>/dev/null\n"
+			   "[ -f \"$here/report\" ] && cp \"$here/report\" \"$report\"\n"
+			   "exit $(cat \"$here/status\" 2>/dev/null || echo 0)\n";
 
 struct fixture {
 	char *dir, *path;
@@ -60,14 +61,19 @@ static char *got(const struct fixture *f, const char *name)
 
 static void add_deb(struct fixture *f, const char *name, const char *version)
 {
-	struct lock_input in = { .kind = LOCK_DEB, .stage = "runtime", .source = "os", .name = name,
-				 .version = version, .arch = "amd64", .url = "" };
+	struct lock_input in = { .kind = LOCK_DEB,
+				 .stage = "runtime",
+				 .source = "os",
+				 .name = name,
+				 .version = version,
+				 .arch = "amd64",
+				 .url = "" };
 
 	vec_push(&f->context.inputs->inputs, in);
 }
 
-#define MANIFEST(platform, stack, source, packages)                                          \
-	"gpuimg: 1\nname: t\nplatforms: [" platform "]\n" stack "sources:\n  - { id: pip, "  \
+#define MANIFEST(platform, stack, source, packages)                                         \
+	"gpuimg: 1\nname: t\nplatforms: [" platform "]\n" stack "sources:\n  - { id: pip, " \
 	"type: wheels, " source " }\nstages:\n  runtime:\n    packages: { pip: [" packages "] }\n"
 
 static struct fixture *fixture_new(const char *manifest)
@@ -90,8 +96,11 @@ static struct fixture *fixture_new(const char *manifest)
 	assert_non_null(f->store);
 	f->http = http_client_new(&(struct http_options){ 0 });
 	f->out = (struct out){ .out = stdout, .err = open_memstream(&f->noted, &f->noted_len) };
-	f->context = (struct source_context){ .stack = &f->stack, .store = f->store, .http = f->http,
-					      .out = &f->out, .lock = &f->lock };
+	f->context = (struct source_context){ .stack = &f->stack,
+					      .store = f->store,
+					      .http = f->http,
+					      .out = &f->out,
+					      .lock = &f->lock };
 	f->context.inputs = lockfile_platform(&f->lock, f->stack.platforms.items[0]);
 	assert_ok(platform_parse(f->stack.platforms.items[0], &f->lock.arena, &f->context.platform,
 				 &err),
@@ -126,8 +135,10 @@ static int resolve(struct fixture *f, struct error *err)
 		const struct stack_packages *p = &stage->packages[i];
 
 		requests[count++] = (struct source_request){
-			.source = stack_source(&f->stack, p->source), .stage = stage,
-			.packages = p->items, .package_count = p->count,
+			.source = stack_source(&f->stack, p->source),
+			.stage = stage,
+			.packages = p->items,
+			.package_count = p->count,
 		};
 	}
 	return wheels_resolve(&f->context, requests, count, err);
@@ -137,15 +148,16 @@ static int resolve(struct fixture *f, struct error *err)
 static char *item(const char *name, const char *version, const char *url, const char *hash,
 		  const char *more)
 {
-	return xasprintf("{\"download_info\":{\"url\":\"%s\",\"archive_info\":{\"hashes\":{\"sha256\":"
-			 "\"%s\"}}},\"metadata\":{\"name\":\"%s\",\"version\":\"%s\"}%s}",
-			 url, hash, name, version, more);
+	return xasprintf(
+		"{\"download_info\":{\"url\":\"%s\",\"archive_info\":{\"hashes\":{\"sha256\":"
+		"\"%s\"}}},\"metadata\":{\"name\":\"%s\",\"version\":\"%s\"}%s}",
+		url, hash, name, version, more);
 }
 
 static void put_report(const struct fixture *f, const char *a, const char *b)
 {
-	cleanup_free char *text = xasprintf("{\"version\":\"1\",\"install\":[%s%s%s]}", a,
-					    *b ? "," : "", b);
+	cleanup_free char *text =
+		xasprintf("{\"version\":\"1\",\"install\":[%s%s%s]}", a, *b ? "," : "", b);
 
 	put(f, "report", text);
 }
@@ -175,12 +187,14 @@ static void test_pip_is_asked_for_wheels_of_the_image(void **state)
 	assert_ok(resolve(f, &err), err);
 	argv = got(f, "argv");
 	assert_int_equal(strncmp(argv, "-m\npip\ninstall\n--dry-run\n", 25), 0);
-	assert_contains(argv, "\n--only-binary=:all:\n--implementation\ncp\n--python-version\n3.9.2\n"
-			      "--abi\ncp39\n--abi\nabi3\n--abi\nnone\n");
+	assert_contains(argv,
+			"\n--only-binary=:all:\n--implementation\ncp\n--python-version\n3.9.2\n"
+			"--abi\ncp39\n--abi\nabi3\n--abi\nnone\n");
 	assert_contains(argv, platforms);
 	assert_null(strstr(argv, "2_19"));
-	assert_contains(argv, "\nmanylinux_2_5_x86_64\n--platform\nmanylinux2014_x86_64\n--platform\n"
-			      "linux_x86_64\n--target\n");
+	assert_contains(argv,
+			"\nmanylinux_2_5_x86_64\n--platform\nmanylinux2014_x86_64\n--platform\n"
+			"linux_x86_64\n--target\n");
 	assert_true(str_ends(argv, "\nsix>=1\n"));
 	assert_null(strstr(argv, "--isolated"));
 	assert_null(strstr(argv, "--require-hashes"));
@@ -188,8 +202,8 @@ static void test_pip_is_asked_for_wheels_of_the_image(void **state)
 
 static void test_other_machines_have_other_tags(void **state)
 {
-	cleanup_fixture struct fixture *f =
-		empty_run(MANIFEST("linux/arm64", "stack: { python: \"3.12\" }\n", "from: host", "six"));
+	cleanup_fixture struct fixture *f = empty_run(
+		MANIFEST("linux/arm64", "stack: { python: \"3.12\" }\n", "from: host", "six"));
 	struct error err = { 0 };
 	cleanup_free char *argv = NULL;
 
@@ -197,8 +211,9 @@ static void test_other_machines_have_other_tags(void **state)
 	assert_ok(resolve(f, &err), err);
 	argv = got(f, "argv");
 	assert_contains(argv, "\nmanylinux_2_28_aarch64\n");
-	assert_contains(argv, "\nmanylinux_2_17_aarch64\n--platform\nmanylinux2014_aarch64\n--platform\n"
-			      "linux_aarch64\n");
+	assert_contains(argv,
+			"\nmanylinux_2_17_aarch64\n--platform\nmanylinux2014_aarch64\n--platform\n"
+			"linux_aarch64\n");
 	assert_null(strstr(argv, "x86_64"));
 	assert_contains(argv, "--python-version\n3.12\n--abi\ncp312\n");
 }
@@ -287,8 +302,8 @@ static void test_a_wheel_of_a_folder_has_its_own_size(void **state)
 
 static void test_hashes_of_a_requirements_file_are_demanded(void **state)
 {
-	cleanup_fixture struct fixture *f = empty_run(
-		MANIFEST("linux/amd64", "", "from: host", "{ requirements: req.txt }"));
+	cleanup_fixture struct fixture *f =
+		empty_run(MANIFEST("linux/amd64", "", "from: host", "{ requirements: req.txt }"));
 	cleanup_free char *argv = NULL, *want = NULL;
 	struct error err = { 0 };
 
@@ -332,9 +347,15 @@ static void test_requirements_files_that_cannot_be_taken_are_placed(void **state
 
 static void test_what_is_no_requirement_never_reaches_pip(void **state)
 {
-	static const char *const bad[] = { "--index-url=http://x.example.org", "./six", "a/b",
-					   "http://x.example.org/a.whl", "six @ file:x", "six.whl",
-					   "x.tar.gz", "-r", "a\\b" };
+	static const char *const bad[] = { "--index-url=http://x.example.org",
+					   "./six",
+					   "a/b",
+					   "http://x.example.org/a.whl",
+					   "six @ file:x",
+					   "six.whl",
+					   "x.tar.gz",
+					   "-r",
+					   "a\\b" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -353,13 +374,12 @@ static void test_what_is_no_requirement_never_reaches_pip(void **state)
 
 static void test_a_report_becomes_inputs_sorted_by_name(void **state)
 {
-	static const struct http_server_step steps[] = {
-		{ .answer = "200 OK\r\n\r\n123456789" }, { .answer = "200 OK\r\n\r\n1234" }
-	};
+	static const struct http_server_step steps[] = { { .answer = "200 OK\r\n\r\n123456789" },
+							 { .answer = "200 OK\r\n\r\n1234" } };
 	cleanup_http_server struct http_server *server = http_server_start(steps, 2);
 	cleanup_fixture struct fixture *f = fixture_new(PLAIN);
-	cleanup_free char *first = xasprintf("%s/Six-1.16-py2.py3-none-any.whl#sha256=x",
-					     http_server_url(server));
+	cleanup_free char *first =
+		xasprintf("%s/Six-1.16-py2.py3-none-any.whl#sha256=x", http_server_url(server));
 	cleanup_free char *second =
 		xasprintf("%s/a_b-2%%2Bcu1-cp311-cp311-linux_x86_64.whl", http_server_url(server));
 	cleanup_free char *a = item("Six", "1.16", first, HASH_A, ",\"requested\":true");
@@ -430,8 +450,7 @@ static void test_credentials_stay_out_of_the_lock(void **state)
 	cleanup_free char *url = xasprintf("http://me:p%%40ss@%s/six-1-py3-none-any.whl",
 					   http_server_url(server) + 7);
 	cleanup_free char *a = item("six", "1", url, HASH_A, "");
-	cleanup_free char *want =
-		xasprintf("%s/six-1-py3-none-any.whl", http_server_url(server));
+	cleanup_free char *want = xasprintf("%s/six-1-py3-none-any.whl", http_server_url(server));
 	struct error err = { 0 };
 
 	(void)state;
@@ -515,16 +534,18 @@ static void test_a_conflict_is_told_with_who_wants_what(void **state)
 	      ERROR_VERDICT, "The user requested u<1; r 2 depends on u<3 and >=1");
 }
 
-#define NONE                                                                               \
-	"ERROR: Could not find a version that satisfies the requirement six>=1 (from "     \
+#define NONE                                                                           \
+	"ERROR: Could not find a version that satisfies the requirement six>=1 (from " \
 	"versions: none)\nERROR: No matching distribution found for six>=1\n"
 
 static void test_the_tags_that_there_are_are_named_when_none_fits(void **state)
 {
 	(void)state;
 	fails("", NONE,
-	      "Skipping link: none of the wheel's tags (cp39-cp39-win32) are compatible (run x): u\n"
-	      "Skipping link: none of the wheel's tags (cp39-cp39-win32) are compatible (run x): v\n"
+	      "Skipping link: none of the wheel's tags (cp39-cp39-win32) are compatible (run x): "
+	      "u\n"
+	      "Skipping link: none of the wheel's tags (cp39-cp39-win32) are compatible (run x): "
+	      "v\n"
 	      "  Skipping link: none of the wheel's tags (cp38-cp38-macosx) are compatible: w\n",
 	      ERROR_VERDICT, "offered are only cp39-cp39-win32, cp38-cp38-macosx");
 }
@@ -532,9 +553,11 @@ static void test_the_tags_that_there_are_are_named_when_none_fits(void **state)
 static void test_an_index_that_refuses_is_a_matter_of_the_network(void **state)
 {
 	(void)state;
-	fails("", NONE, "Could not fetch URL http://u:p@x.example.org/six/: 403 Client Error - skipping\n",
+	fails("", NONE,
+	      "Could not fetch URL http://u:p@x.example.org/six/: 403 Client Error - skipping\n",
 	      ERROR_NETWORK, "http://x.example.org/six/: 403");
-	fails("", NONE, "Could not fetch URL http://x.example.org/six/: 404 Client Error - skipping\n",
+	fails("", NONE,
+	      "Could not fetch URL http://x.example.org/six/: 404 Client Error - skipping\n",
 	      ERROR_VERDICT, "No matching distribution found for six>=1");
 }
 
@@ -546,7 +569,8 @@ static void test_credentials_stay_out_of_errors(void **state)
 	(void)state;
 	put(f, "status", "1");
 	put(f, "long", "");
-	put(f, "stderr", "ERROR: 401 Client Error for url: https://me:secret@x.example.org/simple\n");
+	put(f, "stderr",
+	    "ERROR: 401 Client Error for url: https://me:secret@x.example.org/simple\n");
 	assert_int_equal(resolve(f, &err), -1);
 	assert_null(strstr(err.text, "secret"));
 	assert_contains(err.text, "https://x.example.org/simple");
@@ -589,9 +613,11 @@ static void test_hostile_reports_are_refused(void **state)
 		{ HOSTILE("", "1", URL, HASH_A), "is no name and version" },
 		{ HOSTILE("six", "1/2", URL, HASH_A), "is no name and version" },
 		{ HOSTILE("seven", "1", URL, HASH_A), "another distribution" },
-		{ HOSTILE("six", "1", "http://127.0.0.1:9/six-1.tar.gz", HASH_A), "not the name of a wheel" },
+		{ HOSTILE("six", "1", "http://127.0.0.1:9/six-1.tar.gz", HASH_A),
+		  "not the name of a wheel" },
 		{ HOSTILE("six", "1", URL, "xyz"), "six 1" },
-		{ HOSTILE("six", "1", "http://127.0.0.1:9/six-1-cp39-cp39-linux_x86_64.whl", HASH_A),
+		{ HOSTILE("six", "1", "http://127.0.0.1:9/six-1-cp39-cp39-linux_x86_64.whl",
+			  HASH_A),
 		  "its wheel is for cp39-cp39-linux_x86_64" },
 		{ HOSTILE("six", "1", "ftp://127.0.0.1/six-1-py3-none-any.whl", HASH_A), "six 1" },
 	};
@@ -616,7 +642,8 @@ static void test_two_files_of_one_distribution_are_refused(void **state)
 	cleanup_http_server struct http_server *server = http_server_start(steps, 2);
 	cleanup_fixture struct fixture *f = fixture_new(PLAIN);
 	cleanup_free char *url = xasprintf("%s/a_b-1-py3-none-any.whl", http_server_url(server));
-	cleanup_free char *a = item("a.b", "1", url, HASH_A, ""), *b = item("A_b", "1", url, HASH_B, "");
+	cleanup_free char *a = item("a.b", "1", url, HASH_A, ""),
+			  *b = item("A_b", "1", url, HASH_B, "");
 	struct error err = { 0 };
 
 	(void)state;
@@ -632,7 +659,8 @@ static void test_one_file_from_two_sources_is_one_input(void **state)
 							 { .answer = "200 OK\r\n\r\n1" } };
 	static const char manifest[] =
 		"gpuimg: 1\nname: t\nplatforms: [linux/amd64]\nsources:\n"
-		"  - { id: one, type: wheels, from: host }\n  - { id: two, type: wheels, from: host }\n"
+		"  - { id: one, type: wheels, from: host }\n  - { id: two, type: wheels, from: "
+		"host }\n"
 		"stages:\n  runtime:\n    packages: { one: [x], two: [six] }\n";
 	cleanup_http_server struct http_server *server = http_server_start(steps, 2);
 	cleanup_fixture struct fixture *f = fixture_new(manifest);
@@ -650,8 +678,9 @@ static void test_one_file_from_two_sources_is_one_input(void **state)
 
 static void test_tags_fit_a_python_a_machine_and_a_c_library(void **state)
 {
-	static const struct wheel_target target = { .python_minor = 11, .python_full = "3.11.2",
-						    .glibc_minor = 28, .machine = "x86_64" };
+	static const struct wheel_target target = {
+		.python_minor = 11, .python_full = "3.11.2", .glibc_minor = 28, .machine = "x86_64"
+	};
 	static const struct {
 		const char *file;
 		bool fits;
@@ -692,8 +721,9 @@ static void test_tags_fit_a_python_a_machine_and_a_c_library(void **state)
 /* The closure of a report's "install", for Python 3.11.2; warnings go to *noted. */
 static int closure(const char *install, char **noted, struct error *err)
 {
-	static const struct wheel_target target = { .python_minor = 11, .python_full = "3.11.2",
-						    .glibc_minor = 28, .machine = "x86_64" };
+	static const struct wheel_target target = {
+		.python_minor = 11, .python_full = "3.11.2", .glibc_minor = 28, .machine = "x86_64"
+	};
 	cleanup_free char *text = xasprintf(
 		"{\"install\":[%s],\"environment\":{\"python_full_version\":\"3.12.1\"}}", install);
 	cleanup_json json_t *report = NULL;
@@ -707,9 +737,9 @@ static int closure(const char *install, char **noted, struct error *err)
 	return rc;
 }
 
-#define DIST(name, requires, more)                                                      \
-	"{\"metadata\":{\"name\":\"" name "\",\"version\":\"1\",\"requires_dist\":[" requires \
-	"]}" more "}"
+#define DIST(name, requires, more)        \
+	"{\"metadata\":{\"name\":\"" name \
+	"\",\"version\":\"1\",\"requires_dist\":[" requires "]}" more "}"
 #define ASKED ",\"requested\":true"
 
 static void test_a_closed_set_passes_in_silence(void **state)
@@ -718,7 +748,8 @@ static void test_a_closed_set_passes_in_silence(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_ok(closure(DIST("a", "\"B.b>=2\",\"n; os_name == 'nt'\"", ASKED) "," DIST("b_b", "", ""),
+	assert_ok(closure(DIST("a", "\"B.b>=2\",\"n; os_name == 'nt'\"", ASKED) "," DIST("b_b", "",
+											 ""),
 			  &noted, &err),
 		  err);
 	assert_string_equal(noted, "");
@@ -730,8 +761,8 @@ static void test_what_the_target_needs_and_pip_left_out_is_named(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_int_equal(closure(DIST("a", "\"tomli; python_version < '3.12'\"", ASKED), &noted, &err),
-			 -1);
+	assert_int_equal(
+		closure(DIST("a", "\"tomli; python_version < '3.12'\"", ASKED), &noted, &err), -1);
 	assert_int_equal(err.code, ERROR_VERDICT);
 	assert_contains(err.text, "a 1 requires 'tomli; python_version < '3.12''");
 	assert_contains(err.text, "on Python 3.11.2, x86_64");
@@ -744,7 +775,8 @@ static void test_what_only_pips_python_needs_is_warned_of(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_ok(closure(DIST("a", "\"b; python_version >= '3.12'\"", ASKED) "," DIST("b", "\"c\"", ""),
+	assert_ok(closure(DIST("a", "\"b; python_version >= '3.12'\"", ASKED) "," DIST("b", "\"c\"",
+										       ""),
 			  &noted, &err),
 		  err);
 	assert_contains(noted, "b 1 is locked though nothing requires it on Python 3.11.2");
@@ -752,9 +784,10 @@ static void test_what_only_pips_python_needs_is_warned_of(void **state)
 
 static void test_extras_bring_their_requirements(void **state)
 {
-	static const char with[] = DIST("a", "\"a[y]; extra == 'x'\",\"b[Z_z]; extra == 'y'\"",
-					ASKED ",\"requested_extras\":[\"X\"]") ","
-				   DIST("b", "\"c; extra == 'z-z'\"", "");
+	static const char with[] =
+		DIST("a", "\"a[y]; extra == 'x'\",\"b[Z_z]; extra == 'y'\"",
+		     ASKED
+		     ",\"requested_extras\":[\"X\"]") "," DIST("b", "\"c; extra == 'z-z'\"", "");
 	cleanup_free char *noted = NULL, *noted2 = NULL;
 	struct error err = { 0 };
 
@@ -789,7 +822,9 @@ static void test_unreadable_requirements_are_warned_of_once(void **state)
 static void test_reports_of_wrong_types_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"1", "{}", "{\"metadata\":{\"name\":\"a\"}}",
+		"1",
+		"{}",
+		"{\"metadata\":{\"name\":\"a\"}}",
 		"{\"metadata\":{\"name\":\"a\",\"version\":\"1\",\"requires_dist\":{}}}",
 		DIST("a", "", ASKED ",\"requested_extras\":\"x\""),
 	};

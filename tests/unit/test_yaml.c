@@ -43,14 +43,14 @@ static void test_values_know_their_line_and_column(void **state)
 
 static void test_plain_scalars_keep_their_text(void **state)
 {
-	static const char *const texts[] = { "13.0", "0755", "0x10", "1e3", "yes", "2027-01-01",
-					     "1_000", "12:30", ">=12.4,<13" };
+	static const char *const texts[] = { "13.0",       "0755",  "0x10",  "1e3",       "yes",
+					     "2027-01-01", "1_000", "12:30", ">=12.4,<13" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		cleanup_arena struct arena arena = { 0 };
-		cleanup_free char *text = xasprintf("a: %s%s%s\n", i == 8 ? "\"" : "", texts[i],
-						    i == 8 ? "\"" : "");
+		cleanup_free char *text =
+			xasprintf("a: %s%s%s\n", i == 8 ? "\"" : "", texts[i], i == 8 ? "\"" : "");
 		struct node top = parse(&arena, text);
 
 		assert_string_equal(node_get(&top, "a")->text, texts[i]);
@@ -102,7 +102,8 @@ static void test_bad_documents_are_refused_with_their_place(void **state)
 		  "t.yaml:3:1: key 'a' stands twice in one map (first in line 1)" },
 		{ "a: 1\n'a': 3\n", "t.yaml:2:1: key 'a' stands twice" },
 		{ "--- 1\n--- 2\n", "t.yaml:2:1: a second document begins here" },
-		{ "a: !!binary x\n", "t.yaml:1:4: the tag 'tag:yaml.org,2002:binary' cannot be used" },
+		{ "a: !!binary x\n",
+		  "t.yaml:1:4: the tag 'tag:yaml.org,2002:binary' cannot be used" },
 		{ "a: !mine x\n", "t.yaml:1:4: the tag '!mine' cannot be used here; leave it out" },
 		{ "a: !!map x\n", "cannot be used here" },
 		{ "a: !!str [x]\n", "cannot be used here" },
@@ -112,9 +113,11 @@ static void test_bad_documents_are_refused_with_their_place(void **state)
 		{ "? [a]\n: 1\n", "t.yaml:1:3: a key must be text, not a list" },
 		{ "? {a: b}\n: 1\n", "a key must be text, not a map" },
 		{ "~: 1\n", "t.yaml:1:1: a key without text" },
-		{ "a: [1\nb: 2\n", "t.yaml:2:2: not valid YAML: did not find expected ',' or ']' (while "
-				   "parsing a flow sequence that begins at line 1)" },
-		{ "\tx", "t.yaml:1:1: not valid YAML: found character that cannot start any token" },
+		{ "a: [1\nb: 2\n",
+		  "t.yaml:2:2: not valid YAML: did not find expected ',' or ']' (while "
+		  "parsing a flow sequence that begins at line 1)" },
+		{ "\tx",
+		  "t.yaml:1:1: not valid YAML: found character that cannot start any token" },
 		{ "a: 'x", "not valid YAML" },
 		{ "ok: 1\na: \"\\0\"\n", "t.yaml:2:4: a NUL character in a text" },
 		{ "é: 1\na: \xff\n", "t.yaml:2:4: not valid YAML: invalid leading UTF-8 octet" },
@@ -140,7 +143,8 @@ static void test_nesting_stops_at_64_levels(void **state)
 	strbuf_truncate(&text, 0);
 	for (int i = 0; i < 100000; i++)
 		strbuf_addc(&text, '[');
-	check_refused(strbuf_slice(&text), ERROR_LIMIT, "t.yaml:1:66: nested deeper than 64 levels");
+	check_refused(strbuf_slice(&text), ERROR_LIMIT,
+		      "t.yaml:1:66: nested deeper than 64 levels");
 }
 
 static void test_aliases_cannot_multiply_without_end(void **state)
@@ -155,7 +159,8 @@ static void test_aliases_cannot_multiply_without_end(void **state)
 			strbuf_addf(&text, "%s*a%d", j ? ", " : "", i - 1);
 		strbuf_adds(&text, "]\n");
 	}
-	check_refused(strbuf_slice(&text), ERROR_LIMIT, "more than 200000 values, aliases expanded");
+	check_refused(strbuf_slice(&text), ERROR_LIMIT,
+		      "more than 200000 values, aliases expanded");
 }
 
 static void test_a_text_over_16_mib_is_refused(void **state)
@@ -189,16 +194,17 @@ static void test_bools_are_plain_words(void **state)
 		const char *text;
 		bool quoted, is, value;
 	} cases[] = {
-		{ "true", false, true, true },	 { "Yes", false, true, true },
-		{ "ON", false, true, true },	 { "off", false, true, false },
-		{ "No", false, true, false },	 { "FALSE", false, true, false },
-		{ "true", true, false, false },	 { "tRue", false, false, false },
-		{ "1", false, false, false },	 { "y", false, false, false },
+		{ "true", false, true, true },  { "Yes", false, true, true },
+		{ "ON", false, true, true },    { "off", false, true, false },
+		{ "No", false, true, false },   { "FALSE", false, true, false },
+		{ "true", true, false, false }, { "tRue", false, false, false },
+		{ "1", false, false, false },   { "y", false, false, false },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct node node = { .type = NODE_SCALAR, .text = cases[i].text,
+		struct node node = { .type = NODE_SCALAR,
+				     .text = cases[i].text,
 				     .quoted = cases[i].quoted };
 		bool value = false;
 
@@ -213,9 +219,9 @@ static void test_numbers_are_plain_decimal_digits(void **state)
 		const char *text;
 		bool is;
 	} cases[] = {
-		{ "0", true },	 { "1000", true }, { "18446744073709551615", true },
-		{ "-1", false }, { "0755", false }, { "18446744073709551616", false },
-		{ "1.0", false }, { "0x1", false }, { "", false },
+		{ "0", true },    { "1000", true },  { "18446744073709551615", true },
+		{ "-1", false },  { "0755", false }, { "18446744073709551616", false },
+		{ "1.0", false }, { "0x1", false },  { "", false },
 	};
 	uint64_t value;
 

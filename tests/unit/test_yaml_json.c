@@ -56,7 +56,8 @@ static void test_only_texts_are_quoted(void **state)
 static void test_escapes_are_resolved(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct node top = parse(&arena, "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00E9\\u20ac\\ud83d\\uDE00\"]");
+	struct node top =
+		parse(&arena, "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00E9\\u20ac\\ud83d\\uDE00\"]");
 
 	(void)state;
 	assert_string_equal(top.items[0].text, "\"\\/\b\f\n\r\té€😀");
@@ -65,10 +66,14 @@ static void test_escapes_are_resolved(void **state)
 static void test_line_separators_in_a_text_are_kept(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
-	struct node top = parse(&arena, "[\"a\xe2\x80\xa8" "b\xc2\x85" "c\x7f\"]");
+	struct node top = parse(&arena, "[\"a\xe2\x80\xa8"
+					"b\xc2\x85"
+					"c\x7f\"]");
 
 	(void)state;
-	assert_string_equal(top.items[0].text, "a\xe2\x80\xa8" "b\xc2\x85" "c\x7f");
+	assert_string_equal(top.items[0].text, "a\xe2\x80\xa8"
+					       "b\xc2\x85"
+					       "c\x7f");
 }
 
 static void test_a_bare_value_is_a_document(void **state)
@@ -110,7 +115,8 @@ static void test_limits_hold(void **state)
 
 static void test_no_truncation_is_read_beyond_its_end(void **state)
 {
-	static const char text[] = "{\"a\":[1,true,null,\"\\u00e9\\ud83d\\ude00\"],\"b\":{\"c\":-1.5}}";
+	static const char text[] =
+		"{\"a\":[1,true,null,\"\\u00e9\\ud83d\\ude00\"],\"b\":{\"c\":-1.5}}";
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(text) - 1; len++) {

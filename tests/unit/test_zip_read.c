@@ -49,7 +49,8 @@ static void test_entries_come_sorted_with_their_facts(void **state)
 	struct zip zip;
 
 	(void)state;
-	zip_add(&m, &(struct zip_spec){ .name = "z/b.py", .text = "bbbb", .mode = 0100755, .deflated = true });
+	zip_add(&m, &(struct zip_spec){
+			    .name = "z/b.py", .text = "bbbb", .mode = 0100755, .deflated = true });
 	zip_add(&m, &(struct zip_spec){ .name = "a.py", .text = "a" });
 	zip_add(&m, &(struct zip_spec){ .name = "z/", .mode = 040755 });
 	zip_end(&m, false, "a comment");
@@ -88,8 +89,9 @@ static void test_content_is_read_stored_and_deflated(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct error err = { 0 };
-		struct zip_spec spec = { .name = "f", .text = i & 2 ? "hello hello hello" : "",
-				     .deflated = i & 1 };
+		struct zip_spec spec = { .name = "f",
+					 .text = i & 2 ? "hello hello hello" : "",
+					 .deflated = i & 1 };
 		cleanup_strbuf struct strbuf out = { 0 };
 
 		assert_ok(read_entry(&spec, &out, &err), err);
@@ -125,7 +127,10 @@ static void test_descriptors_of_all_four_lengths_are_read(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		struct error err = { 0 };
 		struct zip_spec specs[] = {
-			{ .name = "f", .text = "hello", .deflated = true, .descriptor = lengths[i] },
+			{ .name = "f",
+			  .text = "hello",
+			  .deflated = true,
+			  .descriptor = lengths[i] },
 			{ .name = "g", .text = "hello", .descriptor = lengths[i] },
 		};
 
@@ -164,7 +169,7 @@ static void test_unsafe_names_are_refused(void **state)
 		{ .name = "a\\x" },
 		{ .name = "/" },
 		{ .name = "a\0b", .name_len = 3 },
-		{ .name = "caf\xc3\xa9" },              /* not marked as UTF-8 */
+		{ .name = "caf\xc3\xa9" },               /* not marked as UTF-8 */
 		{ .name = "caf\xe9", .flags = 1 << 11 }, /* marked, and is not */
 		{ .name = "x\xed\xa0\x80", .flags = 1 << 11 },
 		{ .name = "x\xc0\xaf", .flags = 1 << 11 },
@@ -182,7 +187,8 @@ static void test_unsafe_names_are_refused(void **state)
 static void test_names_in_utf8_are_taken(void **state)
 {
 	struct error err = { 0 };
-	struct zip_spec spec = { .name = "caf\xc3\xa9/\xe2\x82\xac/\xf0\x9f\x98\x80", .flags = 1 << 11 };
+	struct zip_spec spec = { .name = "caf\xc3\xa9/\xe2\x82\xac/\xf0\x9f\x98\x80",
+				 .flags = 1 << 11 };
 
 	(void)state;
 	if (!accepted(&spec, 1, &err))
