@@ -7,39 +7,27 @@
 
 #include "builder/sources/redist_json.h"
 
+/* JSON in strings: not for the formatter. */
+/* clang-format off */
 #define SHA "3b1a3c1c0d8f4b0a7f7b9f8d3c1b2a4958674f3e2d1c0b9a8f7e6d5c4b3a2918"
-#define LEAF(path)                                              \
-	"{ \"relative_path\": \"" path "\", \"sha256\": \"" SHA \
-	"\", \"md5\": \"x\", \"size\": \"1524192\" }"
+#define LEAF(path) "{ \"relative_path\": \"" path "\", \"sha256\": \"" SHA "\", \"md5\": \"x\", \"size\": \"1524192\" }"
 #define ONE(leaf) "{ \"cuda_cudart\": { \"version\": \"13.0.96\", \"linux-x86_64\": " leaf " } }"
 
-static const char cuda[] = "{ \"release_date\": \"2025-10-09\", \"release_label\": \"13.0.2\", "
-			   "\"release_product\": \"cuda\","
-			   "  \"release_mood\": \"good\","
-			   "  \"cuda_cudart\": { \"name\": \"CUDA Runtime (cudart)\", \"license\": "
-			   "\"CUDA Toolkit\","
-			   "    \"license_path\": \"cuda_cudart/LICENSE.txt\", \"version\": "
-			   "\"13.0.96\","
-			   "    \"linux-x86_64\": " LEAF("cuda_cudart/linux-x86_64/"
-							 "cuda_cudart-linux-x86_64-13.0.96-archive."
-							 "tar.xz") ","
-								   "    \"linux-aarch64\": " LEAF(
-									   "cuda_cudart/"
-									   "jetson.tar.xz") ","
-											    "    "
-											    "\"linu"
-											    "x-"
-											    "sbsa\""
-											    ":"
-											    " " LEAF(
-												    "cuda_cudart/linux-sbsa/a.tar.xz") " },"
-																       "  \"nsight_vse\": { \"version\": \"2025.3.1.25227\", \"windows-x86_64\": " LEAF(
-																	       "n/w.zip") " },"
-																			  "  \"driver_assistant\": { \"version\": \"0.22\", \"linux-all\": " LEAF(
-																				  "d/all.tar.xz") " },"
-																						  "  \"cudnn\": { \"version\": \"9.14.0.64\", \"cuda_variant\": [\"12\", \"13\"],"
-																						  "    \"linux-x86_64\": { \"cuda12\": " LEAF("c/12.tar.xz") ", \"cuda13\": " LEAF(
-																							  "c/13.tar.xz") ", \"cuda13.5\": " LEAF("c/135.tar.xz") " } } }";
+static const char cuda[] =
+	"{ \"release_date\": \"2025-10-09\", \"release_label\": \"13.0.2\", \"release_product\": \"cuda\","
+	"  \"release_mood\": \"good\","
+	"  \"cuda_cudart\": { \"name\": \"CUDA Runtime (cudart)\", \"license\": \"CUDA Toolkit\","
+	"    \"license_path\": \"cuda_cudart/LICENSE.txt\", \"version\": \"13.0.96\","
+	"    \"linux-x86_64\": "
+	LEAF("cuda_cudart/linux-x86_64/cuda_cudart-linux-x86_64-13.0.96-archive.tar.xz") ","
+	"    \"linux-aarch64\": " LEAF("cuda_cudart/jetson.tar.xz") ","
+	"    \"linux-sbsa\": " LEAF("cuda_cudart/linux-sbsa/a.tar.xz") " },"
+	"  \"nsight_vse\": { \"version\": \"2025.3.1.25227\", \"windows-x86_64\": " LEAF("n/w.zip") " },"
+	"  \"driver_assistant\": { \"version\": \"0.22\", \"linux-all\": " LEAF("d/all.tar.xz") " },"
+	"  \"cudnn\": { \"version\": \"9.14.0.64\", \"cuda_variant\": [\"12\", \"13\"],"
+	"    \"linux-x86_64\": { \"cuda12\": " LEAF("c/12.tar.xz") ", \"cuda13\": " LEAF("c/13.tar.xz")
+	", \"cuda13.5\": " LEAF("c/135.tar.xz") " } } }";
+/* clang-format on */
 
 static void parse(const char *text, struct arena *arena, struct redist_manifest *out)
 {
