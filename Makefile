@@ -195,6 +195,9 @@ check-headers: ## each header compiles alone
 check-globals: $O/libgpuimg.a $(cli_obj) ## no mutable state
 	@tests/check-globals $(lib_obj) $(cli_obj)
 
+check-symbols: all ## no name of ours is a linked library's
+	@tests/check-symbols $O/gpuimg $O/libgpuimg.a
+
 check-asan: ## unit tests under ASan and UBSan
 	@$(MAKE) --no-print-directory O=build/asan SAN=address,undefined check-unit
 
@@ -231,5 +234,5 @@ install: all ## DESTDIR and PREFIX are honoured
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: check-symbols all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt bench demo install clean FORCE

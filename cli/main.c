@@ -85,6 +85,20 @@ static void allow_many_files(void)
 	}
 }
 
+/* The page of a command, or the list of all when none is named. */
+static int print_help(const char *name, const struct out *out, struct error *err)
+{
+	const struct command *command = name ? command_find(name) : NULL;
+
+	if (name && !command)
+		return unknown_command(name, err);
+	if (command)
+		help_command(out, command);
+	else
+		help_overview(out);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct out out = { .out = stdout, .err = stderr };
@@ -96,11 +110,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	allow_many_files();
 	if (str_equal(name, "--help") || str_equal(name, "-h") || str_equal(name, "help")) {
-		command = argc > 2 ? command_find(argv[2]) : NULL;
-		if (command)
-			help_command(&out, command);
-		else
-			help_overview(&out);
+		if (print_help(argc > 2 ? argv[2] : NULL, &out, &err) < 0)
+			return report(&err, &out);
 		return argc > 1 ? 0 : 2;
 	}
 	if (str_equal(name, "--version")) {
