@@ -105,10 +105,27 @@ struct reported {
 	const char *name, *version, *url, *file, *sha256;
 };
 
+/* "hashes": {"sha256": …}, or of pip before 23.1 for local files "hash": "sha256=…" alone. */
+static int read_sha256(const json_t *archive, const char *where, const char **out,
+		       struct error *err)
+{
+	json_t *hashes;
+	const char *one;
+
+	if (json_get_object_opt(archive, where, "hashes", &hashes, err) < 0 ||
+	    json_get_str_opt(archive, where, "hash", &one, err) < 0)
+		return -1;
+	if (hashes || !one || !str_starts(one, "sha256="))
+		return hashes ? json_get_str(hashes, where, "sha256", out, err)
+			      : error_set(err, ERROR_FORMAT, "%s.hashes: is missing", where);
+	*out = one + strlen("sha256=");
+	return 0;
+}
+
 static int read_item(struct resolving *r, const json_t *item, const char *where,
 		     struct reported *out, struct error *err)
 {
-	json_t *download, *archive, *hashes, *metadata;
+	json_t *download, *archive, *metadata;
 
 	if (json_get_object(item, where, "download_info", &download, err) < 0 ||
 	    json_get_str(download, where, "url", &out->url, err) < 0 ||
@@ -120,8 +137,7 @@ static int read_item(struct resolving *r, const json_t *item, const char *where,
 		return error_set(err, ERROR_FORMAT, "%s: '%.60s' '%.60s' is no name and version",
 				 where, out->name, out->version);
 	if (json_get_object(download, where, "archive_info", &archive, err) < 0 ||
-	    json_get_object(archive, where, "hashes", &hashes, err) < 0 ||
-	    json_get_str(hashes, where, "sha256", &out->sha256, err) < 0)
+	    read_sha256(archive, where, &out->sha256, err) < 0)
 		return error_wrap(err, "%s: the index gives no SHA-256 for it", out->name);
 	out->file = file_of(clean_url(out->url, &r->arena), &r->arena);
 	return 0;
