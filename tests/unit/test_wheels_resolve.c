@@ -596,6 +596,11 @@ static void test_without_python_the_reason_is_said(void **state)
 	"\"sha256\":\"" hash "\"}}},\"metadata\":{\"name\":\"" name "\",\"version\":\"" version \
 	"\"}}]}"
 
+/* As pip before 23.1 reports a local file. */
+#define OLD_REPORT(hash)                                                           \
+	"{\"install\":[{\"download_info\":{\"url\":\"" URL "\",\"archive_info\":{" \
+	"\"hash\":\"" hash "\"}},\"metadata\":{\"name\":\"six\",\"version\":\"1\"}}]}"
+
 static void test_hostile_reports_are_refused(void **state)
 {
 	static const struct {
@@ -616,6 +621,8 @@ static void test_hostile_reports_are_refused(void **state)
 		{ HOSTILE("six", "1", "http://127.0.0.1:9/six-1.tar.gz", HASH_A),
 		  "not the name of a wheel" },
 		{ HOSTILE("six", "1", URL, "xyz"), "six 1" },
+		{ OLD_REPORT("sha256=xyz"), "'xyz' is not a digest" }, /* read, and no digest */
+		{ OLD_REPORT("md5=" HASH_A), "six: the index gives no SHA-256" },
 		{ HOSTILE("six", "1", "http://127.0.0.1:9/six-1-cp39-cp39-linux_x86_64.whl",
 			  HASH_A),
 		  "its wheel is for cp39-cp39-linux_x86_64" },
