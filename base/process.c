@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 extern char **environ;
 
@@ -105,14 +106,6 @@ fail:
 	_exit(127);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Takes what a descriptor has. False when it is at its end. */
 static bool take_output(const struct process *p, int fd, struct strbuf *into, uint64_t limit,
 			bool *over)
@@ -196,7 +189,7 @@ static void converse(const struct process *p, struct pipes *pipes, uint64_t end,
 			{ .fd = open_err ? pipes->err[0] : -1, .events = POLLIN },
 			{ .fd = pipes->in[1], .events = POLLOUT },
 		};
-		uint64_t now = end ? now_ms() : 0;
+		uint64_t now = end ? clock_ms(CLOCK_MONOTONIC) : 0;
 
 		if (end && now >= end) {
 			out->timed_out = true;
@@ -230,7 +223,7 @@ static int await(pid_t pid, uint64_t end, struct process_result *out)
 			return status;
 		if (done < 0 && errno != EINTR)
 			break;
-		if (now_ms() >= end) {
+		if (clock_ms(CLOCK_MONOTONIC) >= end) {
 			out->timed_out = true;
 			kill(pid, SIGKILL);
 			break;
@@ -265,7 +258,7 @@ static void close_end(int *fd)
 int process_run(const struct process *p, struct process_result *out, struct error *err)
 {
 	struct pipes pipes;
-	uint64_t end = p->timeout_ms ? now_ms() + p->timeout_ms : 0;
+	uint64_t end = p->timeout_ms ? clock_ms(CLOCK_MONOTONIC) + p->timeout_ms : 0;
 	int status, failed;
 	bool over = false;
 	pid_t pid;

@@ -1,40 +1,10 @@
 #include "builder/toolkit.h"
 
 #include "formats/json.h"
+#include "manifests/dotted.h"
 #include "manifests/embedded.h"
 #include "manifests/require.h"
 #include "manifests/solver.h"
-
-/* Compares "12.10" with "12.9": number by number, what is missing is 0. */
-static int compare_versions(struct slice a, struct slice b)
-{
-	while (a.data || b.data) {
-		struct slice x = { 0 }, y = { 0 };
-		uint64_t i = 0, k = 0;
-
-		if (a.data && slice_cut(&a, '.', &x))
-			slice_u64(x, &i);
-		if (b.data && slice_cut(&b, '.', &y))
-			slice_u64(y, &k);
-		if (i != k)
-			return i < k ? -1 : 1;
-	}
-	return 0;
-}
-
-static bool is_version(struct slice s)
-{
-	struct slice piece;
-	uint64_t ignored;
-
-	if (!s.len)
-		return false;
-	while (slice_cut(&s, '.', &piece)) {
-		if (!slice_u64(piece, &ignored))
-			return false;
-	}
-	return true;
-}
 
 static int read_table(json_t **out, struct error *err)
 {
@@ -66,7 +36,7 @@ static int read_clause(const struct stack *stack, struct slice text, struct clau
 	if (text.len > 2 && text.data[text.len - 1] == '*' && text.data[text.len - 2] == '.')
 		text.len -= 2;
 	out->version = text;
-	if (!is_version(text))
+	if (!dotted_is(text))
 		return stack_error(stack, stack->stack.place, err,
 				   "stack.cuda: '%s' is not a version such as 13.0 or >=12.4,<13",
 				   stack->stack.cuda);
@@ -80,7 +50,7 @@ static bool fits(struct slice toolkit, const struct clause *c)
 	int order;
 
 	if (c->op[0] != '=') {
-		order = compare_versions(toolkit, c->version);
+		order = dotted_compare(toolkit, c->version);
 		return str_equal(c->op, ">=")   ? order >= 0
 		       : str_equal(c->op, "<=") ? order <= 0
 		       : str_equal(c->op, ">")  ? order > 0
@@ -91,9 +61,9 @@ static bool fits(struct slice toolkit, const struct clause *c)
 		slice_cut(&rest, '.', &minor);
 	rest = toolkit;
 	slice_cut(&rest, '.', &cut);
-	if (compare_versions(major, cut) != 0)
+	if (dotted_compare(major, cut) != 0)
 		return false;
-	return !minor.data || compare_versions(minor, rest) == 0;
+	return !minor.data || dotted_compare(minor, rest) == 0;
 }
 
 static int fits_all(const struct stack *stack, const char *toolkit, bool *out, struct error *err)

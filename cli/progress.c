@@ -1,24 +1,15 @@
 #include "cli/progress.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "formats/json.h"
 
 enum { BAR_INTERVAL_MS = 100, PLAIN_INTERVAL_MS = 5000 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 struct progress progress_start(const struct invocation *in, const char *what)
 {
 	const char *how = option_text(in, "progress", "auto");
 	bool terminal = isatty(fileno(in->out->err)) && !getenv("CI");
-	struct progress p = { .out = in->out, .what = what, .start_ms = now_ms() };
+	struct progress p = { .out = in->out, .what = what, .start_ms = clock_ms(CLOCK_MONOTONIC) };
 
 	p.last_ms = p.start_ms;
 	if (str_equal(how, "json"))
@@ -45,7 +36,7 @@ static void show_json(const struct progress *p, const char *name, uint64_t done,
 
 void progress_bytes(struct progress *p, const char *name, uint64_t done, uint64_t total)
 {
-	uint64_t now = now_ms(), spent = MAX(now - p->start_ms, UINT64_C(1));
+	uint64_t now = clock_ms(CLOCK_MONOTONIC), spent = MAX(now - p->start_ms, UINT64_C(1));
 	uint64_t moved = done > p->present_bytes ? done - p->present_bytes : 0;
 	uint64_t rate = moved * 1000 / spent;
 	uint64_t wait = p->kind == PROGRESS_PLAIN ? PLAIN_INTERVAL_MS : BAR_INTERVAL_MS;

@@ -3,9 +3,9 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "formats/json.h"
 #include "registry/base64.h"
 
@@ -34,14 +34,6 @@ struct auth {
 	char *extra_scope; /* that a challenge asked for beyond ours */
 	VEC(struct cached_token) tokens;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 void auth_header_free(char **header)
 {
@@ -546,7 +538,7 @@ static uint64_t renewal(uint64_t life_s)
 {
 	uint64_t margin_ms = MIN(life_s * 1000 / 5, UINT64_C(60000));
 
-	return now_ms() + life_s * 1000 - margin_ms;
+	return clock_ms(CLOCK_BOOTTIME) + life_s * 1000 - margin_ms;
 }
 
 static int bearer(struct auth *a, struct http_client *http, const char *const *scopes, char **out,
@@ -566,7 +558,7 @@ static int bearer(struct auth *a, struct http_client *http, const char *const *s
 		strbuf_addf(&key, "%s ", all.items[i]);
 	vec_push(&all, NULL);
 	have = cached(a, strbuf_text(&key));
-	if (!have || have->renew_at_ms <= now_ms()) {
+	if (!have || have->renew_at_ms <= clock_ms(CLOCK_BOOTTIME)) {
 		rc = fetch_token(a, http, all.items, &fresh, err);
 		if (rc == 0 && !have) {
 			have = vec_add(&a->tokens);

@@ -2,9 +2,9 @@
 
 #include <pthread.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "oci/mediatype.h"
 #include "registry/auth.h"
 #include "registry/refusal.h"
@@ -34,14 +34,6 @@ struct client {
 	struct http_client *http;
 	struct client_answer last;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* Addresses. */
 
@@ -97,13 +89,13 @@ static char *repository_url(const struct client_repository *r, const char *kind,
 static void keep_quiet(struct client_repository *r, uint64_t ms)
 {
 	pthread_mutex_lock(&r->lock);
-	r->quiet_until_ms = MAX(r->quiet_until_ms, now_ms() + ms);
+	r->quiet_until_ms = MAX(r->quiet_until_ms, clock_ms(CLOCK_BOOTTIME) + ms);
 	pthread_mutex_unlock(&r->lock);
 }
 
 static void wait_until_welcome(struct client_repository *r)
 {
-	uint64_t until, now = now_ms();
+	uint64_t until, now = clock_ms(CLOCK_BOOTTIME);
 
 	pthread_mutex_lock(&r->lock);
 	until = r->quiet_until_ms;
@@ -593,7 +585,7 @@ static void poll_blob(struct client *c, const struct digest *digest, uint64_t si
 {
 	const struct client_options *o = c->repository->options;
 	uint64_t limit = o->commit_wait_ms ? o->commit_wait_ms : 60000 + size / GIB * 30000;
-	uint64_t start = now_ms(), wait = MIN(limit / 8 + 1, UINT64_C(500));
+	uint64_t start = clock_ms(CLOCK_BOOTTIME), wait = MIN(limit / 8 + 1, UINT64_C(500));
 
 	*out_there = false;
 	for (;;) {
@@ -602,7 +594,7 @@ static void poll_blob(struct client *c, const struct digest *digest, uint64_t si
 
 		if (head_blob(c, digest, false, &r, &ignored) == 0 && r.status == 200)
 			*out_there = true;
-		if (*out_there || now_ms() - start >= limit)
+		if (*out_there || clock_ms(CLOCK_BOOTTIME) - start >= limit)
 			return;
 		http_sleep_ms(wait);
 		wait += wait / 2;

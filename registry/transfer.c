@@ -1,9 +1,9 @@
 #include "registry/transfer.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/pool.h"
 #include "base/vec.h"
 #include "registry/push_plan.h"
@@ -29,14 +29,6 @@ struct push_job {
 	struct push_blob *blob;
 	uint64_t blob_bytes; /* in the present try */
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 void push_result_release(struct push_result *r)
 {
@@ -409,7 +401,7 @@ static int push_planned(const struct push_request *request, const struct push_pl
 int transfer_push(const struct push_request *request, struct push_result *out, struct error *err)
 {
 	cleanup_push_plan struct push_plan plan = { 0 };
-	uint64_t start = now_ms();
+	uint64_t start = clock_ms(CLOCK_MONOTONIC);
 	const struct push_plan_manifest *root;
 
 	if (push_plan_read(request->source, &plan, err) < 0)
@@ -421,6 +413,6 @@ int transfer_push(const struct push_request *request, struct push_result *out, s
 	out->manifest_count = plan.manifests.len;
 	if (push_planned(request, &plan, out, err) < 0)
 		return -1;
-	out->elapsed_ms = now_ms() - start;
+	out->elapsed_ms = clock_ms(CLOCK_MONOTONIC) - start;
 	return 0;
 }

@@ -1,5 +1,7 @@
 #include "testkernels/launch.h"
 
+#include "base/clock.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -72,14 +74,6 @@ fail:
 	_exit(127);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Takes what there is, dropping what is over the limit. False at the end. */
 static bool take(int fd, struct strbuf *into, size_t limit)
 {
@@ -95,7 +89,7 @@ static bool take(int fd, struct strbuf *into, size_t limit)
 /* Until descriptor 3 is closed by all who have it, or the time is over. */
 static void collect(const struct launch *l, const struct ends *e, struct launch_result *out)
 {
-	uint64_t end = l->timeout_ms ? now_ms() + l->timeout_ms : 0, now;
+	uint64_t end = l->timeout_ms ? clock_ms(CLOCK_MONOTONIC) + l->timeout_ms : 0, now;
 	bool words = true, lines = true;
 
 	while (lines) {
@@ -104,7 +98,7 @@ static void collect(const struct launch *l, const struct ends *e, struct launch_
 			{ .fd = words ? e->words[0] : -1, .events = POLLIN },
 		};
 
-		now = end ? now_ms() : 0;
+		now = end ? clock_ms(CLOCK_MONOTONIC) : 0;
 		out->timed_out = end && now >= end;
 		if (out->timed_out)
 			return;
@@ -121,11 +115,11 @@ static void collect(const struct launch *l, const struct ends *e, struct launch_
 static int reap(pid_t pid)
 {
 	const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
-	uint64_t end = now_ms() + GRACE_MS;
+	uint64_t end = clock_ms(CLOCK_MONOTONIC) + GRACE_MS;
 	int status = 0;
 
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (now_ms() >= end)
+		if (clock_ms(CLOCK_MONOTONIC) >= end)
 			kill(-pid, SIGKILL);
 		nanosleep(&pause, NULL);
 	}

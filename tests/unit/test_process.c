@@ -1,17 +1,9 @@
 #include <signal.h>
-#include <time.h>
 
 #include "tests/support/test.h"
 
 #include "base/process.h"
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
+#include "base/clock.h"
 
 /* Runs a line of shell with what else `with` says. */
 static void run_shell(const char *line, struct process with, struct process_result *out)
@@ -136,26 +128,26 @@ static void test_the_environment_is_the_callers(void **state)
 static void test_a_program_that_takes_too_long_is_killed(void **state)
 {
 	cleanup_process struct process_result r = { 0 };
-	uint64_t start = now_ms();
+	uint64_t start = clock_ms(CLOCK_MONOTONIC);
 
 	(void)state;
 	run_shell("exec sleep 60", (struct process){ .timeout_ms = 100 }, &r);
 	assert_true(r.timed_out);
 	assert_int_equal(r.exit_status, -1);
 	assert_int_equal(r.signal, SIGKILL);
-	assert_true(now_ms() - start < 30000);
+	assert_true(clock_ms(CLOCK_MONOTONIC) - start < 30000);
 }
 
 static void test_the_time_counts_on_after_the_outputs_were_closed(void **state)
 {
 	cleanup_process struct process_result r = { 0 };
-	uint64_t start = now_ms();
+	uint64_t start = clock_ms(CLOCK_MONOTONIC);
 
 	(void)state;
 	run_shell("exec >&- 2>&-; exec sleep 60", (struct process){ .timeout_ms = 100 }, &r);
 	assert_true(r.timed_out);
 	assert_int_equal(r.signal, SIGKILL);
-	assert_true(now_ms() - start < 30000);
+	assert_true(clock_ms(CLOCK_MONOTONIC) - start < 30000);
 }
 
 static void test_a_program_in_time_is_left_alone(void **state)
