@@ -108,8 +108,8 @@ static void open_input(struct pool_job *job)
 	case LOCK_WHEEL:
 		o->component = open_wheel(o, &o->error);
 		break;
-	case LOCK_RPM: /* build_check_kinds refuses such a lock before anything is opened */
-		error_set(&o->error, ERROR_USAGE, "%s: an .rpm cannot be unpacked", o->input->name);
+	case LOCK_RPM:
+		o->component = rpm_open(o->assembly->store, o->input, &o->error);
 		break;
 	case LOCK_TREE:
 		o->component =

@@ -127,6 +127,7 @@ void component_free(struct component *c)
 		close(c->fd);
 	vec_release(&c->entries);
 	vec_release(&c->scripts);
+	vec_release(&c->owners);
 	arena_release(&c->arena);
 	free(c);
 }

@@ -49,13 +49,21 @@ enum component_kind {
 	COMPONENT_STAGE,  /* what was copied from an earlier stage */
 	COMPONENT_FINISH, /* what gpuimg made */
 	COMPONENT_REDIST, /* an archive of a redistrib manifest, placed as a toolkit */
+	COMPONENT_RPM,
 };
 
 /* A maintainer script, for the report of what was not reproduced. */
 struct component_script {
-	const char *name; /* "postinst" */
+	const char *name; /* "postinst"; of an .rpm "post" */
 	const char *text;
 	size_t len;
+	const char *interpreter; /* of an .rpm: "/bin/sh", "<lua>"; else NULL: the text says it */
+};
+
+/* Of an .rpm: an entry that does not belong to root. The accounts of the image settle its ids. */
+struct component_owner {
+	size_t entry;
+	const char *user, *group;
 };
 
 struct component {
@@ -75,6 +83,12 @@ struct component {
 	struct slice conffiles; /* text of DEBIAN/conffiles, or empty */
 	struct slice md5sums;   /* text of DEBIAN/md5sums, or empty */
 	struct slice triggers;  /* text of DEBIAN/triggers, or empty */
+	/* COMPONENT_RPM only */
+	struct slice rpm_header, rpm_signature; /* as formats/rpm_header.h takes them */
+	struct {
+		struct component_owner *items;
+		size_t len, cap;
+	} owners; /* in the order of entries */
 	struct {
 		struct component_script *items;
 		size_t len, cap;

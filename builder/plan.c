@@ -46,7 +46,7 @@ void plan_release(struct plan *plan)
 
 static enum class classify(const struct component *c) {
 	switch (c->kind){
-		case COMPONENT_DEB : return c->toolkit ? CLASS_CUDA : CLASS_OS;
+		case COMPONENT_DEB : case COMPONENT_RPM : return c->toolkit ? CLASS_CUDA : CLASS_OS;
 		case COMPONENT_WHEEL : return c->toolkit || str_starts(c->name, "nvidia-")
 			? CLASS_CUDA
 			: CLASS_PYTHON;

@@ -99,6 +99,8 @@ int redist_serves(const struct source_context *context, const struct stack_sourc
  */
 struct component *deb_open(struct store *store, const struct lock_input *input,
 			   struct error *err) MUST_USE;
+struct component *rpm_open(struct store *store, const struct lock_input *input,
+			   struct error *err) MUST_USE;
 
 /* Where a wheel's files go. */
 struct wheel_placing {

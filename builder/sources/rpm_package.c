@@ -1,0 +1,260 @@
+#include "builder/sources/rpm_package.h"
+
+#include <sys/stat.h>
+
+#include "base/map.h"
+#include "builder/sources/package_source.h"
+#include "formats/rpm_read.h"
+
+#define CONTENT_LIMIT (UINT64_C(64) << 30)
+
+/* Where the bytes of a file lie in the content. */
+struct place {
+	uint64_t offset, size;
+};
+
+struct unpacking {
+	struct component *c;
+	struct sink *content;
+	const struct rpm_package *package;
+	struct place *places; /* by file; of files that are one under the last */
+	uint64_t written;     /* bytes of content so far */
+};
+
+static int unpack_file(struct unpacking *u, struct rpm_reader *reader, uint32_t i,
+		       struct error *err)
+{
+	const struct rpm_file *f = &u->package->files[i];
+	uint64_t bytes = 0;
+
+	if (!S_ISREG(f->mode) || f->last_twin != i)
+		return 0;
+	if (f->size > CONTENT_LIMIT - u->written)
+		return error_set(err, ERROR_LIMIT, "%s: more than 64 GiB of content", f->path);
+	if (sink_copy(u->content, rpm_read_content(reader), &bytes, err) < 0)
+		return -1;
+	u->places[i] = (struct place){ .offset = u->written, .size = bytes };
+	u->written += bytes;
+	return 0;
+}
+
+static int unpack_payload(struct unpacking *u, struct rpm_reader *reader, struct error *err)
+{
+	uint32_t i = 0;
+	int rc;
+
+	while ((rc = rpm_read_next(reader, &i, err)) > 0) {
+		if (unpack_file(u, reader, i, err) < 0)
+			return -1;
+	}
+	return rc;
+}
+
+static int set_type(const struct rpm_package *p, uint32_t i, struct tar_entry *tar,
+		    struct error *err)
+{
+	const struct rpm_file *f = &p->files[i];
+
+	if (S_ISDIR(f->mode)) {
+		tar->type = TAR_DIR;
+	} else if (S_ISLNK(f->mode)) {
+		tar->type = TAR_SYMLINK;
+		tar->link = f->link;
+	} else if (!S_ISREG(f->mode)) {
+		return error_set(err, ERROR_FORMAT, "%s is a device node, pipe or socket", f->path);
+	} else if (f->first_twin != i) {
+		tar->type = TAR_HARDLINK;
+		tar->link = p->files[f->first_twin].path;
+	} else {
+		tar->type = TAR_FILE;
+		tar->size = f->size;
+	}
+	return 0;
+}
+
+static void set_owner(struct unpacking *u, const struct rpm_file *f)
+{
+	struct arena *a = &u->c->arena;
+	struct component_owner owner = { .entry = u->c->entries.len - 1 };
+
+	if (str_equal(f->user, "root") && str_equal(f->group, "root"))
+		return;
+	owner.user = arena_strdup(a, f->user);
+	owner.group = arena_strdup(a, f->group);
+	vec_push(&u->c->owners, owner);
+}
+
+static int add_entry(struct unpacking *u, uint32_t i, struct error *err)
+{
+	const struct rpm_file *f = &u->package->files[i];
+	struct tar_entry tar = { .path = f->path,
+				 .link = "",
+				 .mode = f->mode & 07777,
+				 .mtime = MAX(f->mtime, INT64_C(0)) };
+	uint8_t caps[RPM_CAPS_BYTES];
+	const struct tar_xattr xattr = { "security.capability", caps, sizeof(caps) };
+	struct component_entry *made;
+
+	if (f->flags & RPMFILE_GHOST || !*f->path)
+		return 0;
+	if (set_type(u->package, i, &tar, err) < 0)
+		return -1;
+	if (*f->caps && tar.type == TAR_FILE) {
+		if (!rpm_caps_encode(f->caps, caps))
+			return error_set(err, ERROR_FORMAT,
+					 "%s has capabilities '%.80s', which "
+					 "are not known",
+					 f->path, f->caps);
+		tar.xattrs = &xattr;
+		tar.xattr_count = 1;
+	}
+	made = component_add(u->c, &tar);
+	set_owner(u, f);
+	if (tar.type != TAR_FILE)
+		return 0;
+	made->content = (struct content){ .kind = CONTENT_RANGE,
+					  .fd = -1,
+					  .offset = u->places[f->last_twin].offset,
+					  .path = made->tar.path,
+					  .has_digest = f->has_digest,
+					  .digest = f->digest };
+	return 0;
+}
+
+/* A path below a symlink or file of the same package would end up wherever that points. */
+static int check_parents(const struct map *others, const char *path, struct error *err)
+{
+	cleanup_free char *copy = xstrdup(path);
+	char *slash;
+
+	while ((slash = strrchr(copy, '/'))) {
+		*slash = '\0';
+		if (map_has(others, copy))
+			return error_set(err, ERROR_FORMAT,
+					 "%s lies below %s, which is no folder in this package",
+					 path, copy);
+	}
+	return 0;
+}
+
+static int check_tree(const struct component *c, struct error *err)
+{
+	cleanup_map struct map others = { 0 };
+
+	for (size_t i = 0; i < c->entries.len; i++) {
+		if (c->entries.items[i].tar.type != TAR_DIR)
+			map_put(&others, c->entries.items[i].tar.path, (void *)(uintptr_t)1);
+	}
+	for (size_t i = 0; i < c->entries.len; i++) {
+		if (check_parents(&others, c->entries.items[i].tar.path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static struct slice keep(struct component *c, struct slice bytes)
+{
+	return slice_of(arena_slice(&c->arena, bytes), bytes.len);
+}
+
+static void describe(struct component *c, const struct rpm_package *p)
+{
+	c->name = arena_strdup(&c->arena, p->name);
+	c->version = arena_strdup(&c->arena, p->version);
+	c->arch = arena_strdup(&c->arena, p->arch);
+	c->source_name = arena_strdup(&c->arena, p->source);
+	c->license = arena_strdup(&c->arena, p->license);
+	c->rpm_header = keep(c, p->header_blob);
+	c->rpm_signature = keep(c, p->signature_blob);
+	for (size_t i = 0; i < p->script_count; i++) {
+		struct component_script script = {
+			.name = p->scripts[i].name,
+			.text = arena_strdup(&c->arena, p->scripts[i].text),
+			.len = strlen(p->scripts[i].text),
+			.interpreter = arena_strdup(&c->arena, p->scripts[i].interpreter),
+		};
+
+		vec_push(&c->scripts, script);
+	}
+}
+
+int rpm_unpack(struct stream *file, struct sink *content, struct component *c, struct error *err)
+{
+	cleanup_rpm_reader struct rpm_reader *reader = rpm_read_open(file, err);
+	cleanup_free struct place *places = NULL;
+	struct unpacking u = { .c = c, .content = content };
+
+	if (!reader)
+		return -1;
+	u.package = rpm_read_package(reader);
+	u.places = places = xcalloc((size_t)u.package->file_count + 1, sizeof(*places));
+	describe(c, u.package);
+	if (unpack_payload(&u, reader, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < u.package->file_count; i++) {
+		if (add_entry(&u, i, err) < 0)
+			return -1;
+	}
+	if (check_tree(c, err) < 0)
+		return -1;
+	return sink_finish(content, err);
+}
+
+static int check_identity(const struct component *c, const struct lock_input *input,
+			  struct error *err)
+{
+	if (str_equal(c->name, input->name) && str_equal(c->version, input->version) &&
+	    str_equal(c->arch, input->arch))
+		return 0;
+	return error_set(err, ERROR_INTEGRITY,
+			 "the file is %.60s %.60s %.20s, another package than the metadata said "
+			 "it is",
+			 c->name, c->version, c->arch);
+}
+
+static struct digest key_of(const struct lock_input *input)
+{
+	char text[DIGEST_TEXT_MAX];
+	cleanup_free char *recipe = xasprintf("rpm 1 %s", digest_text(&input->digest, text));
+
+	return digest_of(slice_str(recipe));
+}
+
+static int open_into(struct store *store, const struct lock_input *input, struct component *c,
+		     struct error *err)
+{
+	cleanup_fd int fd = store_open_verified(store, &input->digest, input->size, err);
+	cleanup_stream struct stream *file = NULL;
+	cleanup_sink struct sink *content = NULL;
+
+	if (fd < 0)
+		return -1;
+	file = stream_fd(steal_fd(&fd), input->name);
+	c->fd = store_scratch(store, err);
+	if (c->fd < 0)
+		return -1;
+	content = sink_fd(c->fd, "temporary file");
+	if (rpm_unpack(file, content, c, err) < 0)
+		return -1;
+	for (size_t i = 0; i < c->entries.len; i++) {
+		if (c->entries.items[i].content.kind == CONTENT_RANGE)
+			c->entries.items[i].content.fd = c->fd;
+	}
+	return check_identity(c, input, err);
+}
+
+struct component *rpm_open(struct store *store, const struct lock_input *input, struct error *err)
+{
+	struct component *c = component_new(COMPONENT_RPM, input->name, input->version);
+
+	if (open_into(store, input, c, err) < 0) {
+		error_wrap(err, "%s %s", input->name, input->version);
+		component_free(c);
+		return NULL;
+	}
+	c->stage = arena_strdup(&c->arena, input->stage);
+	c->key = key_of(input);
+	c->requested = input->requested;
+	c->toolkit = input->toolkit;
+	return c;
+}
