@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "builder/fetch.h"
+#include "builder/fragment.h"
 #include "builder/image_config.h"
 #include "builder/image_record.h"
 #include "builder/layer.h"
@@ -244,7 +245,8 @@ static int make_manifest(struct build *b, struct image_record *record,
 {
 	struct build_image *image = &record->image;
 	const struct stack_layers *how = &b->request->stack->layers;
-	cleanup_free char *coder = compression_identity(how->compression, how->level);
+	struct layer_options options = { .compression = how->compression, .level = how->level };
+	cleanup_free char *coder = fragment_coder(&options);
 	struct image_config_request request = { .stack = b->request->stack,
 						.solved = &b->request->lock->stack,
 						.created = b->created };

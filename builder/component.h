@@ -26,6 +26,7 @@ struct content {
 	int fd;          /* borrowed from the component */
 	uint64_t offset; /* bytes; size is the entry's */
 	struct zip_entry zip;
+	const struct digest *archive; /* CONTENT_ZIP: what settles the compressed bytes as well */
 	const char *path;
 	bool has_digest;
 	struct digest digest; /* SHA-256 of the content, when known: proven while read */

@@ -1,6 +1,6 @@
 #include "builder/image_record.h"
 
-#include "builder/layer.h"
+#include "builder/fragment.h"
 #include "formats/json.h"
 #include "oci/mediatype.h"
 
@@ -35,8 +35,9 @@ struct digest image_record_key(const struct stack *stack, const struct lockfile 
 			       const char *created)
 {
 	cleanup_digest struct digest_state state = { 0 };
-	cleanup_free char *coder =
-		compression_identity(stack->layers.compression, stack->layers.level);
+	struct layer_options options = { .compression = stack->layers.compression,
+					 .level = stack->layers.level };
+	cleanup_free char *coder = fragment_coder(&options);
 
 	digest_init(&state, DIGEST_SHA256);
 	layer_key_text(&state, "gpuimg image");

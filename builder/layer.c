@@ -1,5 +1,6 @@
 #include "builder/layer.h"
 
+#include "builder/fragment.h"
 #include "formats/json.h"
 #include "formats/tar_write.h"
 #include "oci/mediatype.h"
@@ -19,40 +20,32 @@ void layer_key_text(struct digest_state *state, const char *text)
 	digest_update(state, text, strlen(text));
 }
 
-static void key_entry(struct digest_state *state, const struct layer_entry *e)
+static void fragments_release(struct fragments *f)
 {
-	const struct tar_entry *t = e->tar;
-
-	layer_key_u64(state, t->type);
-	layer_key_text(state, t->path);
-	layer_key_text(state, t->link);
-	layer_key_u64(state, t->size);
-	layer_key_u64(state, t->mode);
-	layer_key_u64(state, t->uid);
-	layer_key_u64(state, t->gid);
-	layer_key_u64(state, (uint64_t)t->mtime);
-	layer_key_u64(state, t->xattr_count);
-	for (size_t i = 0; i < t->xattr_count; i++) {
-		layer_key_text(state, t->xattrs[i].name);
-		layer_key_u64(state, t->xattrs[i].len);
-		digest_update(state, t->xattrs[i].value, t->xattrs[i].len);
-	}
-	if (t->type == TAR_FILE)
-		digest_update(state, e->identity->bytes, digest_size(e->identity->algorithm));
+	vec_release(f);
 }
 
-struct digest layer_key(const struct layer_entries *entries, const struct layer_options *options)
+static struct digest key_of(const struct fragments *fragments, const struct layer_options *options)
 {
 	cleanup_digest struct digest_state state = { 0 };
-	cleanup_free char *coder = compression_identity(options->compression, options->level);
+	cleanup_free char *coder = fragment_coder(options);
 
 	digest_init(&state, DIGEST_SHA256);
 	layer_key_text(&state, "gpuimg layer");
 	layer_key_u64(&state, ASSEMBLY_VERSION);
 	layer_key_text(&state, coder);
-	for (size_t i = 0; i < entries->len; i++)
-		key_entry(&state, &entries->items[i]);
+	for (size_t i = 0; i < fragments->len; i++)
+		digest_update(&state, fragments->items[i].key.bytes,
+			      digest_size(fragments->items[i].key.algorithm));
 	return digest_finish(&state);
+}
+
+struct digest layer_key(const struct layer_entries *entries, const struct layer_options *options)
+{
+	cleanup(fragments_release) struct fragments fragments = { 0 };
+
+	fragments_cut(entries, options, &fragments);
+	return key_of(&fragments, options);
 }
 
 static int record_parse(struct slice text, struct layer *out, struct error *err)
@@ -96,51 +89,242 @@ static int remember(struct store *store, const struct digest *key, const struct 
 	return store_put_record(store, "layers", key, strbuf_slice(&text), err);
 }
 
-static int write_entries(struct sink *tar, const struct layer_entries *entries, struct error *err)
-{
-	for (size_t i = 0; i < entries->len; i++) {
-		const struct layer_entry *e = &entries->items[i];
-		cleanup_stream struct stream *content = NULL;
+/* A layer on its way. */
+struct writing {
+	struct store *store;
+	const struct layer_entries *entries;
+	const struct layer_options *options;
+	struct store_pending pending;
+	struct digest_state raw;
+	uint64_t raw_size;
+	struct sink *compressed;     /* NULL: nothing is compressed */
+	struct sink *tar, *inflated; /* both count and digest raw bytes; the latter only that */
+	struct fragment_place *places;
+	bool damaged; /* what a record named was not there any more, or not as it was */
+};
 
-		if (e->tar->type == TAR_FILE && e->tar->size) {
-			content = content_open(e->content, e->tar->size, err);
-			if (!content)
-				return error_wrap(err, "/%s", e->tar->path);
-		}
-		if (tar_write_entry(tar, e->tar, content, err) < 0)
+static void writing_release(struct writing *w)
+{
+	sink_close(w->tar);
+	sink_close(w->inflated);
+	sink_close(w->compressed);
+	digest_release(&w->raw);
+	store_put_release(&w->pending);
+	free(w->places);
+}
+
+static int writing_open(struct writing *w, size_t fragments, struct pool *pool, struct error *err)
+{
+	const struct layer_options *o = w->options;
+
+	if (store_put_open(w->store, &w->pending, err) < 0)
+		return -1;
+	digest_init(&w->raw, DIGEST_SHA256);
+	if (o->compression != COMPRESSION_NONE)
+		w->compressed = compress_sink(w->pending.sink, o->compression, o->level, pool);
+	w->tar =
+		sink_digest(w->compressed ? w->compressed : w->pending.sink, &w->raw, &w->raw_size);
+	w->inflated = sink_digest(NULL, &w->raw, &w->raw_size);
+	w->places = xcalloc(fragments + 1, sizeof(*w->places));
+	return 0;
+}
+
+static int write_entry(struct writing *w, const struct layer_entry *e, struct error *err)
+{
+	cleanup_stream struct stream *content = NULL;
+
+	if (e->tar->type == TAR_FILE && e->tar->size) {
+		content = content_open(e->content, e->tar->size, err);
+		if (!content)
 			return error_wrap(err, "/%s", e->tar->path);
 	}
-	return tar_write_end(tar, err);
+	if (tar_write_entry(w->tar, e->tar, content, err) < 0)
+		return error_wrap(err, "/%s", e->tar->path);
+	return 0;
+}
+
+/* `len` compressed bytes of a file go into the layer as they are. */
+static int insert_range(struct writing *w, int fd, uint64_t offset, uint64_t len, struct error *err)
+{
+	enum { COPY_BYTES = 256 * 1024 };
+	cleanup_stream struct stream *s = stream_fd_range(fd, offset, len, "compressed data");
+	cleanup_free uint8_t *buf = xmalloc(COPY_BYTES);
+	ssize_t n;
+
+	while ((n = stream_read(s, buf, COPY_BYTES, err)) > 0) {
+		if (compress_sink_insert(w->compressed, buf, (size_t)n, err) < 0)
+			return -1;
+	}
+	return n < 0 ? -1 : 0;
+}
+
+/* The content is inflated first: a stream that is not what it should be never gets into a layer. */
+static int splice_content(struct writing *w, const struct layer_entry *e, struct error *err)
+{
+	cleanup_stream struct stream *content = content_open(e->content, e->tar->size, err);
+	const struct zip_entry *zip = &e->content->zip;
+	uint8_t header[GZIP_HEADER_BYTES], trailer[GZIP_TRAILER_BYTES];
+	uint64_t bytes = 0;
+
+	if (!content || sink_copy(w->inflated, content, &bytes, err) < 0)
+		return -1;
+	if (bytes != e->tar->size)
+		return error_set(err, ERROR_INTEGRITY,
+				 "holds %" PRIu64 " bytes instead of %" PRIu64, bytes,
+				 e->tar->size);
+	gzip_header(header);
+	gzip_trailer(trailer, zip->crc32, zip->size);
+	if (compress_sink_insert(w->compressed, header, sizeof(header), err) < 0 ||
+	    insert_range(w, e->content->fd, zip->data_offset, zip->compressed_size, err) < 0)
+		return -1;
+	return compress_sink_insert(w->compressed, trailer, sizeof(trailer), err);
+}
+
+static int splice_entry(struct writing *w, const struct layer_entry *e, struct error *err)
+{
+	if (tar_write_header(w->tar, e->tar, err) < 0 || splice_content(w, e, err) < 0 ||
+	    tar_write_padding(w->tar, e->tar, err) < 0)
+		return error_wrap(err, "/%s", e->tar->path);
+	return 0;
+}
+
+/* From a stored layer, if it still is what it was: else w->damaged. */
+static int copy_place(struct writing *w, const struct fragment_place *p, struct error *err)
+{
+	uint64_t raw = 0;
+	cleanup_fd int fd = store_open_object(w->store, &p->layer, err);
+	cleanup_stream struct stream *range = NULL, *plain = NULL;
+
+	if (fd < 0)
+		return -1;
+	range = stream_fd_range(fd, p->offset, p->len, "layer");
+	plain = decompress_stream(range, w->options->compression);
+	if (sink_copy(w->inflated, plain, &raw, err) < 0)
+		return -1;
+	if (raw != p->raw)
+		return error_set(err, ERROR_INTEGRITY, "a stored layer is not what it was");
+	return insert_range(w, fd, p->offset, p->len, err);
+}
+
+static int write_recalled(struct writing *w, const struct fragment *f,
+			  const struct fragment_place *known, struct error *err)
+{
+	struct error why = { 0 };
+
+	if (copy_place(w, known, &why) == 0)
+		return 0;
+	if (why.code == ERROR_FORMAT || why.code == ERROR_INTEGRITY || why.code == ERROR_LIMIT) {
+		store_discard(w->store, &known->layer);
+		w->damaged = true;
+	}
+	if (why.code == ERROR_NOT_FOUND)
+		w->damaged = true;
+	if (w->damaged)
+		store_drop_record(w->store, "fragments", &f->key);
+	*err = why;
+	return -1;
+}
+
+static int write_fragment(struct writing *w, const struct fragment *f, struct error *err)
+{
+	struct fragment_place known;
+
+	if (w->compressed && !f->spliced && fragment_recall(w->store, &f->key, &known))
+		return write_recalled(w, f, &known, err);
+	if (f->spliced)
+		return splice_entry(w, &w->entries->items[f->from], err);
+	for (size_t i = f->from; i < f->to; i++) {
+		if (write_entry(w, &w->entries->items[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int write_fragments(struct writing *w, const struct fragments *fragments, struct error *err)
+{
+	for (size_t i = 0; i < fragments->len; i++) {
+		const struct fragment *f = &fragments->items[i];
+		struct fragment_place *p = &w->places[i];
+
+		if (w->compressed &&
+		    compress_sink_cut(w->compressed, f->level, &p->offset, err) < 0)
+			return -1;
+		p->raw = w->raw_size;
+		if (write_fragment(w, f, err) < 0)
+			return -1;
+		p->raw = w->raw_size - p->raw;
+	}
+	if (w->compressed && compress_sink_cut(w->compressed, w->options->level,
+					       &w->places[fragments->len].offset, err) < 0)
+		return -1;
+	return tar_write_end(w->tar, err);
+}
+
+/* Fragments of less are compressed sooner than looked up. */
+enum { REMEMBER_MIN = 64 * 1024 };
+
+static int remember_fragments(struct writing *w, const struct fragments *fragments,
+			      const struct digest *layer, struct error *err)
+{
+	for (size_t i = 0; i < fragments->len; i++) {
+		struct fragment_place *p = &w->places[i];
+
+		if (fragments->items[i].spliced || p->raw < REMEMBER_MIN)
+			continue;
+		p->layer = *layer;
+		p->len = p[1].offset - p->offset;
+		if (fragment_remember(w->store, &fragments->items[i].key, p, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int write_layer(struct store *store, const struct layer_entries *entries,
+		       const struct fragments *fragments, const struct layer_options *options,
+		       struct pool *pool, bool *out_damaged, struct layer *out, struct error *err)
+{
+	cleanup(writing_release) struct writing w = { .store = store,
+						      .entries = entries,
+						      .options = options };
+
+	if (writing_open(&w, fragments->len, pool, err) < 0)
+		return -1;
+	if (write_fragments(&w, fragments, err) < 0) {
+		*out_damaged = w.damaged;
+		return -1;
+	}
+	if (w.compressed && sink_finish(w.compressed, err) < 0)
+		return -1;
+	out->diff_id = digest_finish(&w.raw);
+	out->raw_size = w.raw_size;
+	if (store_put_commit(&w.pending, NULL, 0, &out->digest, &out->size, err) < 0)
+		return -1;
+	return w.compressed ? remember_fragments(&w, fragments, &out->digest, err) : 0;
 }
 
 int layer_write(struct store *store, const struct layer_entries *entries,
 		const struct layer_options *options, struct pool *pool, struct layer *out,
 		struct error *err)
 {
-	struct digest key = layer_key(entries, options);
-	cleanup_store_put struct store_pending pending = { 0 };
-	cleanup_digest struct digest_state raw = { 0 };
-	cleanup_sink struct sink *compressed = NULL, *tar = NULL;
+	cleanup(fragments_release) struct fragments fragments = { 0 };
+	struct digest key;
+	bool damaged;
+	int rc;
 
+	fragments_cut(entries, options, &fragments);
+	key = key_of(&fragments, options);
 	*out = (struct layer){ .media_type = mediatype_layer(options->compression) };
 	if (recall(store, &key, out)) {
 		out->cached = true;
 		return 0;
 	}
-	if (store_put_open(store, &pending, err) < 0)
-		return -1;
-	digest_init(&raw, DIGEST_SHA256);
-	out->raw_size = 0;
-	if (options->compression != COMPRESSION_NONE)
-		compressed =
-			compress_sink(pending.sink, options->compression, options->level, pool);
-	tar = sink_digest(compressed ? compressed : pending.sink, &raw, &out->raw_size);
-	if (write_entries(tar, entries, err) < 0)
-		return -1;
-	if (compressed && sink_finish(compressed, err) < 0)
-		return -1;
-	out->diff_id = digest_finish(&raw);
-	if (store_put_commit(&pending, NULL, 0, &out->digest, &out->size, err) < 0)
-		return -1;
-	return remember(store, &key, out, err);
+	do { /* each time round a record is gone, so this ends */
+		struct error why = { 0 };
+
+		damaged = false;
+		rc = write_layer(store, entries, &fragments, options, pool, &damaged, out, &why);
+		if (rc < 0 && !damaged)
+			*err = why;
+	} while (rc < 0 && damaged);
+	return rc < 0 ? -1 : remember(store, &key, out, err);
 }

@@ -3,7 +3,8 @@
  * pass: tar framing, SHA-256 (diff_id), compression on the pool's threads, SHA-256, file.
  *
  * A layer is a function of its recipe (entries, compression, assembly version). The store keeps
- * recipe → digests, so the same recipe is never written twice.
+ * recipe → digests, so the same recipe is never written twice; and of a layer that differs in part,
+ * only the fragments (builder/fragment.h) that no stored layer holds are compressed.
  *
  * Order within a layer (part of the assembly version): all directories, sorted; then component by
  * component, each sorted by path ("/" before other bytes), a hard link right after its file.
@@ -18,13 +19,14 @@
 #include "formats/compress.h"
 
 /* The version of all rules that make bytes. Whoever changes one of them raises it. */
-enum { ASSEMBLY_VERSION = 1 };
+enum { ASSEMBLY_VERSION = 2 };
 
 /* All borrowed: there may be half a million of them. */
 struct layer_entry {
 	const struct tar_entry *tar;
 	const struct content *content; /* of a TAR_FILE with bytes */
 	const struct digest *identity; /* of a TAR_FILE: what settles its bytes */
+	bool starts;                   /* the first of a component */
 };
 
 struct layer_entries {

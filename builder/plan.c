@@ -154,6 +154,7 @@ static void group_all(const struct rootfs *r, struct groups *groups)
 struct maker {
 	struct rootfs *rootfs;
 	struct plan *plan;
+	bool starts;         /* the next file is the first of its component */
 	struct map set_dirs; /* path → tar_entry of the directory as the last layer left it */
 };
 
@@ -194,6 +195,8 @@ static void push_file(struct maker *m, struct layer_entries *out, const struct t
 
 	l->tar = tar;
 	l->content = &e->content;
+	l->starts = m->starts;
+	m->starts = false;
 	if (tar->type == TAR_FILE)
 		l->identity = identity(m, c, e);
 }
@@ -280,6 +283,7 @@ static int push_part(struct maker *m, const struct rootfs_part *part, struct lay
 	}
 	vec_sort(&nodes, compare_nodes);
 	vec_sort(&links, compare_nodes);
+	m->starts = true;
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
 		const struct rootfs_node *n = nodes.items[i];
 

@@ -212,6 +212,11 @@ int store_open_verified(struct store *s, const struct digest *digest, uint64_t s
 	return steal_fd(&fd);
 }
 
+int store_open_object(struct store *s, const struct digest *digest, struct error *err)
+{
+	return open_object(s, digest, err);
+}
+
 int store_locate(struct store *s, const struct digest *digest, int *out_dirfd, char **out_name,
 		 struct error *err)
 {
@@ -379,6 +384,13 @@ int store_put_record(struct store *s, const char *kind, const struct digest *key
 	    fs_pending_commit(&p, name, 0444, err) < 0)
 		return error_wrap(err, "store %s", s->path);
 	return 0;
+}
+
+void store_drop_record(struct store *s, const char *kind, const struct digest *key)
+{
+	cleanup_free char *name = record_name(kind, key, "");
+
+	unlinkat(s->dirfd, name, 0);
 }
 
 int store_scratch(struct store *s, struct error *err)

@@ -41,6 +41,8 @@ struct stream *store_read(struct store *s, const struct digest *digest, uint64_t
  */
 int store_open_verified(struct store *s, const struct digest *digest, uint64_t size,
 			struct error *err) MUST_USE;
+/* A descriptor of an object, unverified. ERROR_NOT_FOUND. Returns the fd, the caller's, or -1. */
+int store_open_object(struct store *s, const struct digest *digest, struct error *err) MUST_USE;
 /*
  * Directory and name of an object for hard-linking it elsewhere. *out_dirfd stays the store's;
  * *out_name is a path within it, heap. ERROR_NOT_FOUND.
@@ -85,6 +87,8 @@ int store_get_record(struct store *s, const char *kind, const struct digest *key
 		     struct strbuf *out, struct error *err) MUST_USE;
 int store_put_record(struct store *s, const char *kind, const struct digest *key,
 		     struct slice value, struct error *err) MUST_USE;
+/* Forget a record. */
+void store_drop_record(struct store *s, const char *kind, const struct digest *key);
 /*
  * An unlinked, empty temporary file in the store's file system, open for reading and writing.
  * Returns the fd, the caller's, or -1.

@@ -61,5 +61,26 @@ uint32_t compress_crc32(uint32_t crc, const void *data, size_t len);
  */
 struct sink *compress_sink(struct sink *inner, enum compression c, enum compression_level level,
 			   struct pool *pool);
+/*
+ * For sinks of compress_sink: end the member or frame here, so that what follows depends on nothing
+ * before it, and go on with `level`. *out_at (may be NULL; must live until it is set) becomes the
+ * number of compressed bytes before this place, once they are written: after sink_finish or
+ * compress_sink_insert at the latest. Nothing is written for a member without input.
+ */
+int compress_sink_cut(struct sink *s, enum compression_level level, uint64_t *out_at,
+		      struct error *err) MUST_USE;
+/*
+ * End the member here and write bytes that are compressed already (whole members or frames), in
+ * their place; they count as compressed bytes.
+ */
+int compress_sink_insert(struct sink *s, const void *data, size_t len, struct error *err) MUST_USE;
+
+/*
+ * A raw deflate stream as a gzip member: 10 bytes before it, 8 behind it. `size` is that of the
+ * content, in bytes; RFC 1952 keeps it modulo 2^32.
+ */
+enum { GZIP_HEADER_BYTES = 10, GZIP_TRAILER_BYTES = 8 };
+void gzip_header(uint8_t out[GZIP_HEADER_BYTES]);
+void gzip_trailer(uint8_t out[GZIP_TRAILER_BYTES], uint32_t crc32, uint64_t size);
 
 #endif

@@ -6,7 +6,7 @@
 #include "formats/compress_family.h"
 #include "formats/entropy.h"
 
-enum { HEADER_BYTES = 10, TRAILER_BYTES = 8, STORED_MAX = 65535, STORED_HEADER_BYTES = 5 };
+enum { STORED_MAX = 65535, STORED_HEADER_BYTES = 5 };
 
 int gzip_level(enum compression_level level)
 {
@@ -21,6 +21,18 @@ static uint8_t *put_le(uint8_t *at, uint64_t value, unsigned bytes)
 	for (unsigned i = 0; i < bytes; i++)
 		*at++ = (uint8_t)(value >> 8 * i);
 	return at;
+}
+
+void gzip_header(uint8_t out[GZIP_HEADER_BYTES])
+{
+	static const uint8_t header[GZIP_HEADER_BYTES] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff };
+
+	memcpy(out, header, sizeof(header));
+}
+
+void gzip_trailer(uint8_t out[GZIP_TRAILER_BYTES], uint32_t crc32, uint64_t size)
+{
+	put_le(put_le(out, crc32, 4), size, 4);
 }
 
 static void *gzip_open(enum compression_level level)
@@ -46,7 +58,7 @@ static size_t gzip_bound(size_t len)
 {
 	size_t coded = libdeflate_deflate_compress_bound(NULL, len);
 
-	return HEADER_BYTES + MAX(coded, stored_bytes(len)) + TRAILER_BYTES;
+	return GZIP_HEADER_BYTES + MAX(coded, stored_bytes(len)) + GZIP_TRAILER_BYTES;
 }
 
 /* RFC 1951 section 3.2.4: a byte with the block type, the length and its complement. */
@@ -70,20 +82,18 @@ static size_t encode_stored(const uint8_t *in, size_t len, uint8_t *out)
 
 static size_t gzip_encode(void *ctx, const uint8_t *in, size_t len, uint8_t *out, size_t cap)
 {
-	static const uint8_t header[HEADER_BYTES] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff };
-	uint8_t *at = out + HEADER_BYTES;
+	uint8_t *at = out + GZIP_HEADER_BYTES;
 	size_t n = 0;
 
-	memcpy(out, header, sizeof(header));
+	gzip_header(out);
 	if (!entropy_is_dense(slice_of(in, len)))
 		n = libdeflate_deflate_compress(ctx, in, len, at,
-						cap - HEADER_BYTES - TRAILER_BYTES);
+						cap - GZIP_HEADER_BYTES - GZIP_TRAILER_BYTES);
 	if (!n)
 		n = encode_stored(in, len, at);
 	at += n;
-	at = put_le(at, libdeflate_crc32(0, in, len), 4);
-	at = put_le(at, len, 4);
-	return (size_t)(at - out);
+	gzip_trailer(at, libdeflate_crc32(0, in, len), len);
+	return (size_t)(at + GZIP_TRAILER_BYTES - out);
 }
 
 const struct coder coder_gzip = {

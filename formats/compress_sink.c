@@ -1,6 +1,7 @@
 #include "formats/compress.h"
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "formats/compress_family.h"
 
 /*
@@ -14,10 +15,11 @@ struct block {
 	struct pool_job job;
 	const struct coder *coder;
 	enum compression_level level;
-	void *ctx;
+	void *ctx[LEVEL_MAX + 1]; /* made when first needed */
 	uint8_t *in, *out;
 	size_t in_len, out_len, out_cap;
 	bool running;
+	VEC(uint64_t *) marks; /* of cuts behind this block */
 };
 
 struct compress_sink {
@@ -29,15 +31,17 @@ struct compress_sink {
 	size_t ring_len;
 	size_t next;   /* the block being filled */
 	size_t oldest; /* the block to be written next */
+	enum compression_level level;
+	uint64_t written; /* compressed bytes */
 };
 
 static void block_encode(struct pool_job *job)
 {
 	struct block *b = (struct block *)job;
 
-	if (!b->ctx)
-		b->ctx = b->coder->open(b->level);
-	b->out_len = b->coder->encode(b->ctx, b->in, b->in_len, b->out, b->out_cap);
+	if (!b->ctx[b->level])
+		b->ctx[b->level] = b->coder->open(b->level);
+	b->out_len = b->coder->encode(b->ctx[b->level], b->in, b->in_len, b->out, b->out_cap);
 }
 
 /* Wait for the block whose turn it is, if it runs, and write it. */
@@ -52,6 +56,10 @@ static int write_oldest(struct compress_sink *s, struct error *err)
 	b->running = false;
 	b->in_len = 0;
 	s->oldest = (s->oldest + 1) % s->ring_len;
+	s->written += b->out_len;
+	for (size_t i = 0; i < b->marks.len; i++)
+		*b->marks.items[i] = s->written;
+	b->marks.len = 0;
 	return sink_write(s->inner, b->out, b->out_len, err);
 }
 
@@ -64,6 +72,7 @@ static int submit(struct compress_sink *s, struct error *err)
 		b->out = xmalloc(b->out_cap);
 	}
 	b->job.run = block_encode;
+	b->level = s->level;
 	b->running = true;
 	if (s->pool)
 		pool_submit(s->pool, &b->job);
@@ -94,6 +103,24 @@ static int compress_write(struct sink *base, const void *data, size_t len, struc
 	return 0;
 }
 
+int compress_sink_cut(struct sink *base, enum compression_level level, uint64_t *out_at,
+		      struct error *err)
+{
+	struct compress_sink *s = (struct compress_sink *)base;
+	size_t last;
+
+	assert(base->ops->write == compress_write);
+	if (s->ring[s->next].in_len && submit(s, err) < 0)
+		return -1;
+	s->level = level;
+	last = (s->next + s->ring_len - 1) % s->ring_len;
+	if (out_at && s->ring[last].running)
+		vec_push(&s->ring[last].marks, out_at);
+	else if (out_at)
+		*out_at = s->written;
+	return 0;
+}
+
 static int compress_finish(struct sink *base, struct error *err)
 {
 	struct compress_sink *s = (struct compress_sink *)base;
@@ -107,6 +134,17 @@ static int compress_finish(struct sink *base, struct error *err)
 	return 0;
 }
 
+int compress_sink_insert(struct sink *base, const void *data, size_t len, struct error *err)
+{
+	struct compress_sink *s = (struct compress_sink *)base;
+
+	assert(base->ops->write == compress_write);
+	if (compress_finish(base, err) < 0)
+		return -1;
+	s->written += len;
+	return sink_write(s->inner, data, len, err);
+}
+
 static void compress_close(struct sink *base)
 {
 	struct compress_sink *s = (struct compress_sink *)base;
@@ -116,8 +154,11 @@ static void compress_close(struct sink *base)
 
 		if (b->running && s->pool)
 			pool_wait(s->pool, &b->job);
-		if (b->ctx)
-			s->coder->close(b->ctx);
+		for (size_t k = 0; k < ARRAY_LEN(b->ctx); k++) {
+			if (b->ctx[k])
+				s->coder->close(b->ctx[k]);
+		}
+		vec_release(&b->marks);
 		free(b->in);
 		free(b->out);
 	}
@@ -147,10 +188,9 @@ static struct sink *coder_sink(struct sink *inner, const struct coder *coder,
 	s->coder = coder;
 	s->ring_len = ring_length(coder, pool);
 	s->ring = xcalloc(s->ring_len, sizeof(*s->ring));
-	for (size_t i = 0; i < s->ring_len; i++) {
+	s->level = level;
+	for (size_t i = 0; i < s->ring_len; i++)
 		s->ring[i].coder = coder;
-		s->ring[i].level = level;
-	}
 	return &s->base;
 }
 

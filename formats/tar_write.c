@@ -299,8 +299,7 @@ static int copy_content(struct sink *out, const struct tar_entry *entry, struct 
 
 static const uint8_t zeros[2 * BLOCK];
 
-int tar_write_entry(struct sink *out, const struct tar_entry *entry, struct stream *content,
-		    struct error *err)
+int tar_write_header(struct sink *out, const struct tar_entry *entry, struct error *err)
 {
 	cleanup_strbuf struct strbuf headers = { 0 };
 
@@ -308,13 +307,24 @@ int tar_write_entry(struct sink *out, const struct tar_entry *entry, struct stre
 	if (check_entry(entry, err) < 0)
 		return -1;
 	add_headers(&headers, entry);
-	if (sink_write(out, headers.data, headers.len, err) < 0)
+	return sink_write(out, headers.data, headers.len, err);
+}
+
+int tar_write_padding(struct sink *out, const struct tar_entry *entry, struct error *err)
+{
+	return sink_write(out, zeros, padding(entry->size), err);
+}
+
+int tar_write_entry(struct sink *out, const struct tar_entry *entry, struct stream *content,
+		    struct error *err)
+{
+	if (tar_write_header(out, entry, err) < 0)
 		return -1;
 	if (entry->type != TAR_FILE)
 		return 0;
 	if (copy_content(out, entry, content, err) < 0)
 		return -1;
-	return sink_write(out, zeros, padding(entry->size), err);
+	return tar_write_padding(out, entry, err);
 }
 
 int tar_write_end(struct sink *out, struct error *err)

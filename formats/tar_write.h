@@ -21,6 +21,9 @@
  */
 int tar_write_entry(struct sink *out, const struct tar_entry *entry, struct stream *content,
 		    struct error *err) MUST_USE;
+/* The parts of tar_write_entry, for content that takes another way: what goes before and behind. */
+int tar_write_header(struct sink *out, const struct tar_entry *entry, struct error *err) MUST_USE;
+int tar_write_padding(struct sink *out, const struct tar_entry *entry, struct error *err) MUST_USE;
 /* The two zero blocks (1024 bytes) at the end of an archive. */
 int tar_write_end(struct sink *out, struct error *err) MUST_USE;
 /* Bytes that tar_write_entry writes for `entry`, padding included. */

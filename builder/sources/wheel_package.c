@@ -185,7 +185,9 @@ static struct component_entry *add_file(struct opening *o, const struct zip_entr
 				       .mtime = MAX(e->mtime, FIXED_MTIME) };
 	struct component_entry *entry = component_add(o->c, &tar);
 
-	entry->content = (struct content){ .kind = CONTENT_ZIP, .fd = o->c->fd, .zip = *e };
+	entry->content = (struct content){
+		.kind = CONTENT_ZIP, .fd = o->c->fd, .zip = *e, .archive = &o->c->key
+	};
 	if (row && row->has_digest) {
 		entry->content.has_digest = true;
 		entry->content.digest = row->digest;
