@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
+#include "lint/hosts.h"
 #include "lint/report.h"
 
 static const char *const formats[] = { "text", "json", NULL };
@@ -72,6 +73,8 @@ static int read_options(const struct invocation *in, struct lint_options *out, s
 	}
 	text = option_text(in, "driver-cuda", NULL);
 	if (text && target_set_driver_cuda(&out->target, text, err) < 0)
+		return -1;
+	if (hosts_check(&out->target, err) < 0)
 		return -1;
 	if (policy_set_fail_on(&out->policy, option_text(in, "fail-on", "error"), err) < 0)
 		return -1;

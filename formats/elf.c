@@ -9,6 +9,11 @@ enum {
 	SHT_STRTAB_TYPE = 3,
 	SHT_NOBITS_TYPE = 8,
 	SHT_DYNSYM_TYPE = 11,
+	PF_EXECUTE = 1,
+	DT_TEXTREL_TAG = 22,
+	DT_FLAGS_TAG = 30,
+	DF_TEXTREL_FLAG = 4,
+	VERSIONS_MAX = 65536,
 	DT_NULL_TAG = 0,
 	DT_NEEDED_TAG = 1,
 	DT_STRTAB_TAG = 5,
@@ -28,6 +33,8 @@ enum {
 };
 
 static const uint64_t DT_FLAGS_1_TAG = 0x6ffffffb;
+static const uint32_t PT_GNU_STACK_TYPE = 0x6474e551;
+static const uint32_t SHT_VERDEF_TYPE = 0x6ffffffd, SHT_VERNEED_TYPE = 0x6ffffffe;
 
 /* The file header, widened to 64 bits. */
 struct header {
@@ -37,7 +44,7 @@ struct header {
 };
 
 struct segment {
-	uint32_t type;
+	uint32_t type, flags;
 	uint64_t offset, vaddr, filesz;
 };
 
@@ -191,11 +198,15 @@ static struct segment segment_at(const struct elf *elf, struct slice table, cons
 	struct segment s = { .type = reader_u32(&r) };
 
 	if (elf->is64)
-		reader_u32(&r); /* flags */
+		s.flags = reader_u32(&r);
 	s.offset = word(elf, &r);
 	s.vaddr = word(elf, &r);
 	word(elf, &r); /* physical address */
 	s.filesz = word(elf, &r);
+	if (!elf->is64) {
+		word(elf, &r); /* size in memory */
+		s.flags = reader_u32(&r);
+	}
 	return s;
 }
 
@@ -281,6 +292,8 @@ static int read_dynamic(struct elf *elf, struct slice dynamic, const struct stri
 
 		if (d.tag == DT_FLAGS_1_TAG)
 			elf->flags_1 = d.value;
+		elf->textrel |= d.tag == DT_TEXTREL_TAG ||
+				(d.tag == DT_FLAGS_TAG && d.value & DF_TEXTREL_FLAG);
 		if (d.tag != DT_NEEDED_TAG && d.tag != DT_SONAME_TAG && d.tag != DT_RPATH_TAG &&
 		    d.tag != DT_RUNPATH_TAG)
 			continue;
@@ -314,6 +327,9 @@ static int read_segments(struct elf *elf, const struct header *h, struct error *
 		struct segment s = segment_at(elf, table, h, i);
 		uint64_t end;
 
+		elf->exec_stack |= s.type == PT_GNU_STACK_TYPE && s.flags & PF_EXECUTE;
+		elf->cut_short |=
+			s.type == PT_LOAD_TYPE && !slice_sub(elf->file, s.offset, s.filesz, &part);
 		if (s.type != PT_INTERP_TYPE && s.type != PT_DYNAMIC_TYPE)
 			continue;
 		if (add_overflows(s.offset, s.filesz, &end))
@@ -371,11 +387,12 @@ static int read_sections(struct elf *elf, const struct header *h, struct error *
 	for (size_t i = 0; i < h->shnum; i++) {
 		struct section_header s;
 		struct elf_section out;
-		uint64_t end;
+		uint64_t end = 0;
 
 		read_section_header(elf, slice_of(table.data + i * h->shentsize, h->shentsize), &s);
 		if (s.type != SHT_NOBITS_TYPE && add_overflows(s.offset, s.size, &end))
 			return error_set(err, ERROR_FORMAT, "section %zu ends beyond any file", i);
+		elf->cut_short |= s.type && s.type != SHT_NOBITS_TYPE && end > elf->file.len;
 		out = (struct elf_section){ .name = name_in(names, s.name),
 					    .type = s.type,
 					    .flags = s.flags,
@@ -547,4 +564,108 @@ int elf_dynamic_symbols(const struct elf *elf, struct elf_symbols *out, struct e
 	}
 	*out = made;
 	return 0;
+}
+
+/* --- symbol versions */
+
+static bool version_tables(const struct elf *elf, uint32_t type, struct slice *out_records,
+			   struct slice *out_names)
+{
+	const struct elf_section *names = elf_section(elf, ".dynstr");
+
+	for (size_t i = 0; names && i < elf->sections.len; i++) {
+		const struct elf_section *s = &elf->sections.items[i];
+
+		if (s->type == type)
+			return slice_sub(elf->file, s->offset, s->size, out_records) &&
+			       slice_sub(elf->file, names->offset, names->size, out_names);
+	}
+	return false;
+}
+
+static bool add_version(struct elf_versions *out, struct slice file, struct slice name, bool weak)
+{
+	if (!name.len || out->len >= VERSIONS_MAX)
+		return false;
+	vec_push(out, ((struct elf_version){ file, name, weak }));
+	return true;
+}
+
+/* One library's needs: `count` records that lead to each other from `at` on. */
+static bool needs_of(const struct elf *elf, struct slice records, struct slice names,
+		     struct slice file, uint64_t at, unsigned count, struct elf_versions *out)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct reader r = elf_reader(elf, records);
+		uint32_t name, next;
+		uint16_t flags;
+
+		reader_seek(&r, at);
+		reader_u32(&r); /* hash */
+		flags = reader_u16(&r);
+		reader_u16(&r); /* index */
+		name = reader_u32(&r);
+		next = reader_u32(&r);
+		if (r.bad || !add_version(out, file, name_in(names, name), flags & 2))
+			return false;
+		if (!next)
+			return true;
+		at += next;
+	}
+	return true;
+}
+
+void elf_version_needs(const struct elf *elf, struct elf_versions *out)
+{
+	struct slice records, names;
+	uint64_t at = 0;
+
+	if (!version_tables(elf, SHT_VERNEED_TYPE, &records, &names))
+		return;
+	for (;;) {
+		struct reader r = elf_reader(elf, records);
+		uint16_t version, count;
+		uint32_t file, first, next;
+
+		reader_seek(&r, at);
+		version = reader_u16(&r);
+		count = reader_u16(&r);
+		file = reader_u32(&r);
+		first = reader_u32(&r);
+		next = reader_u32(&r);
+		if (r.bad || version != 1 ||
+		    !needs_of(elf, records, names, name_in(names, file), at + first, count, out) ||
+		    !next)
+			return;
+		at += next;
+	}
+}
+
+void elf_version_definitions(const struct elf *elf, struct elf_versions *out)
+{
+	struct slice records, names;
+	uint64_t at = 0;
+
+	if (!version_tables(elf, SHT_VERDEF_TYPE, &records, &names))
+		return;
+	for (;;) {
+		struct reader r = elf_reader(elf, records);
+		uint16_t version, count;
+		uint32_t first, next, name;
+
+		reader_seek(&r, at);
+		version = reader_u16(&r);
+		reader_u16(&r); /* flags */
+		reader_u16(&r); /* index */
+		count = reader_u16(&r);
+		reader_u32(&r); /* hash */
+		first = reader_u32(&r);
+		next = reader_u32(&r);
+		reader_seek(&r, at + first);
+		name = reader_u32(&r);
+		if (r.bad || version != 1 || !count ||
+		    !add_version(out, (struct slice){ 0 }, name_in(names, name), false) || !next)
+			return;
+		at += next;
+	}
 }

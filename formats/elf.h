@@ -36,7 +36,10 @@ struct elf {
 	bool is64, big_endian;
 	uint16_t type, machine;
 	uint8_t osabi;
-	bool truncated; /* a part that was looked for lies beyond the slice */
+	bool truncated;  /* a part that was looked for lies beyond the slice */
+	bool cut_short;  /* a section's or loaded segment's bytes end beyond the slice */
+	bool exec_stack; /* PT_GNU_STACK asks for an executable stack */
+	bool textrel;    /* relocations change its code */
 	bool has_dynamic;
 	struct slice interp;         /* PT_INTERP, without NUL */
 	struct slice soname;         /* data NULL: none */
@@ -88,5 +91,23 @@ struct elf_symbols {
 	size_t len, cap;
 };
 int elf_dynamic_symbols(const struct elf *elf, struct elf_symbols *out, struct error *err) MUST_USE;
+
+/* A symbol version: one that is needed of a library, or (file empty) one that is defined. */
+struct elf_version {
+	struct slice file; /* "libc.so.6" */
+	struct slice name; /* "GLIBC_2.38" */
+	bool weak;
+};
+struct elf_versions {
+	struct elf_version *items;
+	size_t len, cap;
+};
+/*
+ * The symbol versions the object needs of other libraries, and those it defines (its own name
+ * first, as the linker writes it). Caller frees with vec_release. What is damaged ends the list.
+ * Source: Linux Standard Base core, "Symbol Versioning".
+ */
+void elf_version_needs(const struct elf *elf, struct elf_versions *out);
+void elf_version_definitions(const struct elf *elf, struct elf_versions *out);
 
 #endif

@@ -169,7 +169,8 @@ static void read_cache(struct facts *facts)
 
 int facts_derive(struct facts *facts, struct error *err)
 {
-	if (driver_libraries_load(&facts->driver, err) < 0)
+	if (driver_libraries_load(&facts->driver, err) < 0 ||
+	    tables_load(NULL, &facts->tables, err) < 0 || hosts_derive(facts, err) < 0)
 		return -1;
 	collect_objects(facts);
 	if (facts->config && facts->config->platform.architecture)
@@ -217,6 +218,8 @@ static void release_names(struct facts *facts)
 void facts_release(struct facts *facts)
 {
 	loader_free(facts->loader);
+	hosts_release(&facts->hosts);
+	tables_release(&facts->tables);
 	release_names(facts);
 	vec_release(&facts->objects);
 	map_release(&facts->object_by_path);

@@ -11,16 +11,57 @@
 
 #include "base/map.h"
 #include "formats/elf.h"
+#include "formats/fatbin.h"
 #include "formats/ldcache.h"
-#include "lint/target.h"
+#include "lint/hosts.h"
 #include "manifests/driver_libraries.h"
 #include "oci/image.h"
 #include "oci/tree.h"
 
+/* GPU code of one kind in one section of a file, for one architecture. */
+struct gpu_row {
+	const char *section;           /* ".nv_fatbin"; "" of a file that is not ELF */
+	enum fatbin_kind kind;         /* FATBIN_OLD_CUBIN counts as FATBIN_CUBIN */
+	unsigned sm;                   /* 90 */
+	char suffix;                   /* 'a', 'f', or 0 */
+	unsigned ptx_major, ptx_minor; /* of PTX; else 0 */
+	size_t count;                  /* entries */
+	uint64_t stored, unpacked;     /* bytes of their payloads */
+};
+
+/* All GPU code of one file; the link step's empty containers are left out. */
+struct gpu_code {
+	const struct gpu_row *rows; /* by section, kind, architecture, suffix, PTX version */
+	size_t count;
+	size_t containers, stubs; /* stubs: entries left out */
+	size_t unknown, uncertain, broken;
+};
+
+/* A version that an object needs of a library. */
+struct version_need {
+	const char *file, *version; /* "libc.so.6", "GLIBC_2.38" */
+	bool weak;
+};
+
+/* An undefined symbol that was kept: a name of the GPU libraries or of PyTorch. */
+struct undefined_symbol {
+	const char *name;
+	bool weak;
+};
+
+/* What of the driver an object opens by a name that stands in it. */
+enum {
+	OPENS_COMPUTE = 1 << 0,
+	OPENS_UTILITY = 1 << 1,
+	OPENS_VIDEO = 1 << 2,
+	OPENS_GRAPHICS = 1 << 3,
+	OPENS_NVRTC = 1 << 4,
+};
+
 /* What the ELF header and the dynamic section of one file say. */
 struct elf_facts {
 	bool is64, big_endian, is_dynamic;
-	bool gpu_code;   /* holds a section with GPU code */
+	bool gpu_code;   /* holds GPU code */
 	bool names_gpu;  /* a string in it names a CUDA or driver library */
 	bool incomplete; /* a part that was looked for is not in the file */
 	uint16_t type, machine;
@@ -29,6 +70,20 @@ struct elf_facts {
 	const char *rpath, *runpath; /* as written; NULL: none */
 	const char *const *needed;
 	size_t needed_count;
+	bool cut_short;             /* a section or segment ends beyond the file */
+	const struct gpu_code *gpu; /* NULL: none */
+	const struct version_need *version_needs;
+	size_t version_need_count;
+	const char *const *version_defs; /* names it defines, its own first */
+	size_t version_def_count;
+	bool symbols_known; /* the next two could be read */
+	const struct undefined_symbol *undefined;
+	size_t undefined_count;
+	const uint64_t *exports; /* sorted symbol_hash of what it defines, of the same families */
+	size_t export_count;
+	unsigned opens;               /* OPENS_*: names of libraries that stand in it as text */
+	const char *embedded_version; /* that NCCL or a CUDA tool states itself; NULL: none */
+	const char *compat_note;      /* JSON of a compat libcuda; NULL: none */
 };
 
 /* A secret that was seen in a file. The value itself is never kept. */
@@ -54,6 +109,7 @@ struct file_facts {
 	const struct elf_facts *elf; /* NULL: not an ELF file */
 	const char *text;            /* kept content of files that matter; NULL: not kept */
 	size_t text_len;             /* bytes */
+	const struct gpu_code *gpu;  /* of a file that is not ELF; NULL: none */
 	const char *shebang;         /* the first line of a script, without "#!"; NULL: none */
 	struct secret_facts *secrets;
 	bool zero; /* no bytes at all */
@@ -131,6 +187,8 @@ struct facts {
 		size_t len, cap;
 	} config_secrets;
 
+	struct tables tables;
+	struct hosts hosts;             /* the GPUs and drivers it is judged for */
 	struct loader *loader;          /* lint/loader.h */
 	struct driver_libraries driver; /* what the host provides at start */
 	uint16_t machine;               /* ELF_MACHINE_* of the image; 0 when unknown */
@@ -203,6 +261,11 @@ const char *facts_env(const struct facts *facts, const char *name);
 bool facts_requests_jetson(const struct facts *facts);
 /* "layer 3" for people, or "" of an unpacked root; for evidence. */
 int facts_layer(const struct facts *facts, const struct tree_node *node);
+
+/* The hash that elf_facts.exports holds of a symbol's name. */
+uint64_t symbol_hash(struct slice name);
+/* True when the object defines that symbol (only families that are kept: see facts_symbols.c). */
+bool elf_exports(const struct elf_facts *elf, const char *name);
 
 /* --- words about paths */
 

@@ -10,6 +10,8 @@ enum {
 	SHEBANG_MAX = 256,
 	SCRIPT_MAX = 64 * 1024,
 	TEXT_PROBE = 1024,
+	VERSION_SPAN = 64,  /* bytes that a version with what stands before it may take */
+	LIBRARY_HEAD = 512, /* kept of a file that is named like a library and is none */
 };
 
 /* Append up to `want` bytes; short only at the end. */
@@ -132,21 +134,79 @@ static int scan_rest(const struct tar_entry *entry, struct stream *content, stru
 	return 0;
 }
 
+/* What stands before the version that a file states of itself; NULL: not looked for in it. */
+static const char *version_mark(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	if (str_starts(name, "libnccl.so"))
+		return "NCCL version "; /* "NCCL version 2.27.5+cuda12.9" */
+	if (str_equal(name, "ptxas") || str_equal(name, "ptxas-blackwell"))
+		return "tools, release "; /* "Cuda compilation tools, release 13.0, V13.0.88" */
+	return NULL;
+}
+
+/* The version that follows `mark`, which may stand anywhere in the file. */
+static void note_version(struct slice bytes, const char *mark, struct arena *arena,
+			 const char **out)
+{
+	const char *at = *out || !mark ? NULL : memmem(bytes.data, bytes.len, mark, strlen(mark));
+	size_t left, len = 0;
+
+	if (!at)
+		return;
+	at += strlen(mark);
+	left = bytes.len - (size_t)(at - (const char *)bytes.data);
+	while (len < left && ((at[len] >= '0' && at[len] <= '9') || at[len] == '.'))
+		len++;
+	if (len >= 3 && len < left)
+		*out = arena_slice(arena, slice_of(at, len));
+}
+
+/* A file that is too large to be held: what is known of it while it streams by. */
+struct large_elf {
+	struct elf_window windows[40];
+	size_t window_count;
+	uint8_t *whole;
+	struct fatbin_scan *scan;
+	struct arena *arena;
+	const char *mark; /* before the version it states; NULL: none is looked for */
+	const char *version;
+	size_t carried;
+	uint8_t carry[2 * VERSION_SPAN]; /* a version may stand across two pieces */
+};
+
+static void look_for_version(struct large_elf *large, struct slice piece)
+{
+	size_t n = MIN(piece.len, (size_t)VERSION_SPAN);
+
+	if (!large->mark || large->version)
+		return;
+	memcpy(large->carry + large->carried, piece.data, n);
+	note_version(slice_of(large->carry, large->carried + n), large->mark, large->arena,
+		     &large->version);
+	note_version(piece, large->mark, large->arena, &large->version);
+	large->carried = n;
+	memcpy(large->carry, piece.data + piece.len - n, n);
+}
+
 /* A large ELF file: an address range as large as the file, of which only the windows are filled. */
 static int read_windows(const struct tar_entry *entry, struct stream *content,
-			struct strbuf *buffer, const struct elf_window *windows, size_t count,
-			uint8_t *whole, struct error *err)
+			struct strbuf *buffer, struct large_elf *large, struct error *err)
 {
+	const struct elf_window *windows = large->windows;
 	uint64_t at = 0;
 
 	while (buffer->len) {
-		for (size_t i = 0; i < count; i++) {
+		fatbin_scan_feed(large->scan, strbuf_slice(buffer));
+		look_for_version(large, strbuf_slice(buffer));
+		for (size_t i = 0; i < large->window_count; i++) {
 			uint64_t from = MAX(at, windows[i].offset);
 			uint64_t end = MIN(at + buffer->len, windows[i].offset + windows[i].size);
 
 			end = MIN(end, entry->size);
 			if (from < end)
-				memcpy(whole + from, buffer->data + (from - at),
+				memcpy(large->whole + from, buffer->data + (from - at),
 				       (size_t)(end - from));
 		}
 		at += buffer->len;
@@ -161,43 +221,89 @@ static int read_large_elf(const struct tar_entry *entry, struct stream *content,
 			  struct strbuf *buffer, struct arena *arena, struct file_facts **out,
 			  struct error *err)
 {
-	struct elf_window windows[40];
-	size_t count = elf_windows(strbuf_slice(buffer), entry->size, windows, ARRAY_LEN(windows));
-	uint8_t *whole;
+	struct large_elf large = { .arena = arena, .mark = version_mark(entry->path) };
+	cleanup_fatbin struct fatbin code = { 0 };
 	int rc;
 
-	if (!count || entry->size > 64 * GIB)
+	large.window_count = elf_windows(strbuf_slice(buffer), entry->size, large.windows,
+					 ARRAY_LEN(large.windows));
+	if (!large.window_count || entry->size > 64 * GIB)
 		return 0;
-	whole = mmap(NULL, (size_t)entry->size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (whole == MAP_FAILED)
+	large.whole = mmap(NULL, (size_t)entry->size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (large.whole == MAP_FAILED)
 		return error_set_errno(err, errno, "address space for %" PRIu64 " bytes of %s",
 				       entry->size, entry->path);
-	rc = read_windows(entry, content, buffer, windows, count, whole, err);
+	large.scan = fatbin_scan_new(entry->size);
+	rc = read_windows(entry, content, buffer, &large, err);
+	fatbin_scan_end(large.scan, &code);
 	if (rc == 0) {
-		const struct elf_facts *elf =
-			elf_facts_of(slice_of(whole, (size_t)entry->size), arena);
+		struct elf_facts *elf =
+			elf_facts_of(slice_of(large.whole, (size_t)entry->size), &code, arena);
 
-		if (elf)
+		if (elf) {
+			elf->embedded_version = large.version;
 			facts_of(arena, out)->elf = elf;
+		}
 	}
-	munmap(whole, (size_t)entry->size);
+	munmap(large.whole, (size_t)entry->size);
 	return rc;
+}
+
+/* GPU code in bytes that are all there. */
+static void scan_code(struct slice bytes, struct fatbin *out)
+{
+	struct fatbin_scan *scan = fatbin_scan_new(bytes.len);
+
+	fatbin_scan_feed(scan, bytes);
+	fatbin_scan_end(scan, out);
 }
 
 static int read_elf(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
 		    struct arena *arena, struct file_facts **out, struct error *err)
 {
-	const struct elf_facts *elf;
+	cleanup_fatbin struct fatbin code = { 0 };
+	struct elf_facts *elf;
 
 	if (entry->size > CONTENT_WHOLE_MAX)
 		return read_large_elf(entry, content, buffer, arena, out, err);
 	if (fill_to(entry, content, buffer, CONTENT_WHOLE_MAX, err) < 0)
 		return -1;
-	elf = elf_facts_of(strbuf_slice(buffer), arena);
+	scan_code(strbuf_slice(buffer), &code);
+	elf = elf_facts_of(strbuf_slice(buffer), &code, arena);
 	if (elf)
 		facts_of(arena, out)->elf = elf;
+	if (elf)
+		note_version(strbuf_slice(buffer), version_mark(entry->path), arena,
+			     &elf->embedded_version);
 	return 0;
+}
+
+/* A container on its own: what nvcc calls a .fatbin file. */
+static int read_fatbin(struct stream *content, struct strbuf *buffer, uint64_t size,
+		       struct arena *arena, struct file_facts **out, struct error *err)
+{
+	struct fatbin_scan *scan = fatbin_scan_new(size);
+	cleanup_fatbin struct fatbin code = { 0 };
+	int rc = 0;
+
+	while (rc == 0 && buffer->len) {
+		fatbin_scan_feed(scan, strbuf_slice(buffer));
+		strbuf_truncate(buffer, 0);
+		rc = fill(content, buffer, CHUNK_BYTES, err);
+	}
+	fatbin_scan_end(scan, &code);
+	if (rc == 0)
+		facts_of(arena, out)->gpu = gpu_code_of(&code, NULL, arena);
+	return rc;
+}
+
+/* "libfoo.so.1": what such a file holds when it is no library is worth a look. */
+static bool is_library_name(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	return str_starts(name, "lib") && strstr(name, ".so");
 }
 
 /* Is a script that a container is likely to start with? Its text tells what it decides. */
@@ -224,8 +330,17 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content, st
 	if (fill(content, buffer, (size_t)MIN(entry->size, (uint64_t)HEAD_BYTES), err) < 0)
 		return -1;
 	head = strbuf_slice(buffer);
-	if (elf_is(head))
-		return read_elf(entry, content, buffer, arena, out, err);
+	if (elf_is(head)) {
+		if (read_elf(entry, content, buffer, arena, out, err) < 0)
+			return -1;
+		if ((!*out || !(*out)->elf) && is_library_name(entry->path))
+			keep_text(head, LIBRARY_HEAD, arena, out);
+		return 0;
+	}
+	if (is_library_name(entry->path))
+		keep = MAX(keep, (size_t)LIBRARY_HEAD);
+	if (slice_starts(head, "\x50\xed\x55\xba"))
+		return read_fatbin(content, buffer, entry->size, arena, out, err);
 	if (!keep && !byte_code && !is_text(head))
 		return 0;
 	if (slice_starts(head, "#!")) {

@@ -10,8 +10,16 @@
 /* Files up to this many bytes are looked at whole; larger ones through windows. */
 enum { CONTENT_WHOLE_MAX = 16 * 1024 * 1024 };
 
-/* facts_elf.c: the facts of an ELF file, in `arena`; NULL when it is too damaged to tell. */
-const struct elf_facts *elf_facts_of(struct slice file, struct arena *arena);
+/*
+ * facts_elf.c: the facts of an ELF file, in `arena`; NULL when it is too damaged to tell. `code` is
+ * what was found in its bytes.
+ */
+struct elf_facts *elf_facts_of(struct slice file, const struct fatbin *code, struct arena *arena);
+/* facts_code.c: GPU code by section, `elf` NULL for a file that is not ELF; NULL: none. */
+const struct gpu_code *gpu_code_of(const struct fatbin *code, const struct elf *elf,
+				   struct arena *arena);
+/* facts_symbols.c: versions and the symbols of the GPU libraries and PyTorch. */
+void symbol_facts_of(const struct elf *elf, struct elf_facts *facts, struct arena *arena);
 
 /*
  * facts_content.c: what is to be known of a regular file. Reads as much of `content` as that

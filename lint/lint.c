@@ -5,8 +5,6 @@
 static const char *reason_not_to_run(const struct rule *rule, const struct facts *facts,
 				     const struct policy *policy)
 {
-	const struct target *target = facts->target;
-
 	if (!policy_runs(policy, rule))
 		return "disabled";
 	if (rule->needs & NEEDS_LAYERS && facts->is_rootfs)
@@ -17,9 +15,9 @@ static const char *reason_not_to_run(const struct rule *rule, const struct facts
 		return "not applicable: not a GPU image";
 	if (rule->needs & NEEDS_ALL_LAYERS && facts->lacks_entries)
 		return "a layer could not be read";
-	if (rule->needs & NEEDS_GPU && !target->gpus.len)
+	if (rule->needs & NEEDS_GPU && !facts->hosts.gpus.len)
 		return "needs --gpu";
-	if (rule->needs & NEEDS_DRIVER && !target->drivers.len && !target->driver_cuda)
+	if (rule->needs & NEEDS_DRIVER && !facts->hosts.drivers.len)
 		return "needs --driver";
 	return NULL;
 }

@@ -9,14 +9,14 @@
 #include "base/error.h"
 
 /* A judgement about the file: the table's severity_meaning. */
-enum driver_verdict { DRIVER_ALLOW, DRIVER_WARNING, DRIVER_ERROR };
+enum driver_judgement { DRIVER_ALLOW, DRIVER_WARNING, DRIVER_ERROR };
 
 struct driver_entry {
 	const char *name;       /* "libcuda", "nvidia-smi" */
 	const char *match;      /* shell pattern of the file name, or of the path when it has "/" */
 	const char *kind;       /* "library", "binary", "config", "device", … */
 	const char *capability; /* "compute", "utility", … */
-	enum driver_verdict verdict;
+	enum driver_judgement verdict;
 	const char **sonames; /* what programs may need without any layer holding it */
 	size_t soname_count;
 	const char **allowed_where; /* patterns of paths where the name is legitimate */

@@ -101,32 +101,6 @@ static bool has_word(const struct words *w, const char *word)
 	return false;
 }
 
-static void add_elf(struct maker *m, const struct words *w)
-{
-	struct elf_facts *elf = arena_alloc(&m->arena, sizeof(*elf));
-	struct file_facts *content = arena_alloc(&m->arena, sizeof(*content));
-	struct slice rest = slice_str(value_of(w, "needed") ? value_of(w, "needed") : ""), one;
-	const char **needed = arena_array(&m->arena, 32, sizeof(*needed));
-
-	elf->machine = machine_named(value_of(w, "machine"));
-	elf->is64 = elf->machine != ELF_MACHINE_386;
-	elf->is_dynamic = !has_word(w, "static");
-	elf->type = ELF_TYPE_DYN;
-	elf->interp = value_of(w, "interp");
-	elf->soname = value_of(w, "soname");
-	elf->rpath = value_of(w, "rpath");
-	elf->runpath = value_of(w, "runpath");
-	elf->gpu_code = has_word(w, "gpu-code");
-	elf->names_gpu = has_word(w, "names-gpu");
-	while (elf->needed_count < 32 && slice_cut(&rest, ',', &one)) {
-		if (one.len)
-			needed[elf->needed_count++] = arena_slice(&m->arena, one);
-	}
-	elf->needed = needed;
-	content->elf = elf;
-	add(m, TAR_FILE, w->items[0], "", number_of(w, "size", 10, 4096), w, content);
-}
-
 /* Letters and digits without a pattern, the same for the same length. */
 static void add_random(struct strbuf *out, size_t count, const char *alphabet)
 {
@@ -164,6 +138,152 @@ static void unescape(struct slice text, struct strbuf *out)
 			strbuf_addc(out, c);
 		}
 	}
+}
+
+/* "cubin:90a", "ptx:80/8.5", "lto:75", "cubin:80*3000000" (bytes unpacked). */
+static void add_code(struct maker *m, const char *text, struct gpu_row *row)
+{
+	const char *colon = strchr(text, ':');
+	char *end;
+
+	*row = (struct gpu_row){ .section = ".nv_fatbin", .count = 1 };
+	row->kind = str_starts(text, "ptx")   ? FATBIN_PTX
+		    : str_starts(text, "lto") ? FATBIN_LTO
+					      : FATBIN_CUBIN;
+	if (!colon) {
+		complain(m, "no : in", text);
+		return;
+	}
+	row->sm = (unsigned)strtoul(colon + 1, &end, 10);
+	if (*end == 'a' || *end == 'f')
+		row->suffix = *end++;
+	if (*end == '/') {
+		row->ptx_major = (unsigned)strtoul(end + 1, &end, 10);
+		row->ptx_minor = *end == '.' ? (unsigned)strtoul(end + 1, &end, 10) : 0;
+	}
+	row->unpacked = row->stored = *end == '*' ? strtoull(end + 1, &end, 10) : 1000000;
+}
+
+static const struct gpu_code *code_of(struct maker *m, const char *text)
+{
+	struct gpu_code *code = arena_alloc(&m->arena, sizeof(*code));
+	struct gpu_row *rows = arena_array(&m->arena, WORDS_MAX, sizeof(*rows));
+	struct slice rest = slice_str(text), one;
+
+	while (code->count < WORDS_MAX && slice_cut(&rest, ',', &one))
+		add_code(m, arena_slice(&m->arena, one), &rows[code->count++]);
+	code->rows = rows;
+	return code;
+}
+
+/* Text with commas between, as a list in the arena. */
+static const char **list_of(struct maker *m, const char *text, size_t *out_count)
+{
+	const char **list = arena_array(&m->arena, WORDS_MAX, sizeof(*list));
+	struct slice rest = slice_str(text ? text : ""), one;
+
+	*out_count = 0;
+	while (*out_count < WORDS_MAX && slice_cut(&rest, ',', &one)) {
+		if (one.len)
+			list[(*out_count)++] = arena_slice(&m->arena, one);
+	}
+	return list;
+}
+
+static int by_hash(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* version-needs=libc.so.6:GLIBC_2.38,…  version-defs=A,B  undefined=s,s?  exports=s,s */
+static void add_symbols(struct maker *m, const struct words *w, struct elf_facts *elf)
+{
+	size_t needs, undefined, exports;
+	const char **n = list_of(m, value_of(w, "version-needs"), &needs);
+	const char **u = list_of(m, value_of(w, "undefined"), &undefined);
+	const char **e = list_of(m, value_of(w, "exports"), &exports);
+	struct version_need *version_needs =
+		arena_array(&m->arena, needs + 1, sizeof(*version_needs));
+	struct undefined_symbol *symbols = arena_array(&m->arena, undefined + 1, sizeof(*symbols));
+	uint64_t *hashes = arena_array(&m->arena, exports + 1, sizeof(*hashes));
+
+	for (size_t i = 0; i < needs; i++) {
+		size_t len = strcspn(n[i], ":");
+
+		version_needs[i].file = arena_printf(&m->arena, "%.*s", (int)len, n[i]);
+		version_needs[i].version = n[i] + len + (n[i][len] == ':');
+	}
+	for (size_t i = 0; i < undefined; i++) {
+		size_t len = strlen(u[i]);
+
+		symbols[i].weak = str_ends(u[i], "?");
+		symbols[i].name =
+			arena_printf(&m->arena, "%.*s", (int)(len - symbols[i].weak), u[i]);
+	}
+	for (size_t i = 0; i < exports; i++)
+		hashes[i] = symbol_hash(slice_str(e[i]));
+	qsort(hashes, exports, sizeof(*hashes), by_hash);
+	elf->version_needs = version_needs;
+	elf->version_need_count = needs;
+	elf->version_defs = list_of(m, value_of(w, "version-defs"), &elf->version_def_count);
+	elf->undefined = symbols;
+	elf->undefined_count = undefined;
+	elf->exports = hashes;
+	elf->export_count = exports;
+	elf->symbols_known = true;
+}
+
+static unsigned opens_of(const char *text)
+{
+	unsigned opens = 0;
+
+	if (!text)
+		return 0;
+	opens |= strstr(text, "compute") ? OPENS_COMPUTE : 0;
+	opens |= strstr(text, "utility") ? OPENS_UTILITY : 0;
+	opens |= strstr(text, "video") ? OPENS_VIDEO : 0;
+	opens |= strstr(text, "graphics") ? OPENS_GRAPHICS : 0;
+	opens |= strstr(text, "nvrtc") ? OPENS_NVRTC : 0;
+	return opens;
+}
+
+static void add_elf(struct maker *m, const struct words *w)
+{
+	struct elf_facts *elf = arena_alloc(&m->arena, sizeof(*elf));
+	struct file_facts *content = arena_alloc(&m->arena, sizeof(*content));
+	struct slice rest = slice_str(value_of(w, "needed") ? value_of(w, "needed") : ""), one;
+	const char **needed = arena_array(&m->arena, 32, sizeof(*needed));
+
+	elf->machine = machine_named(value_of(w, "machine"));
+	elf->is64 = elf->machine != ELF_MACHINE_386;
+	elf->is_dynamic = !has_word(w, "static");
+	elf->type = ELF_TYPE_DYN;
+	elf->interp = value_of(w, "interp");
+	elf->soname = value_of(w, "soname");
+	elf->rpath = value_of(w, "rpath");
+	elf->runpath = value_of(w, "runpath");
+	elf->gpu = value_of(w, "gpu-code") ? code_of(m, value_of(w, "gpu-code")) : NULL;
+	elf->gpu_code = has_word(w, "gpu-code") || elf->gpu;
+	elf->opens = opens_of(value_of(w, "opens"));
+	elf->embedded_version = value_of(w, "states");
+	elf->cut_short = has_word(w, "cut-short");
+	add_symbols(m, w, elf);
+	if (value_of(w, "compat-note")) {
+		cleanup_strbuf struct strbuf note = { 0 };
+
+		unescape(slice_str(value_of(w, "compat-note")), &note);
+		elf->compat_note = arena_strdup(&m->arena, strbuf_text(&note));
+	}
+	elf->names_gpu = has_word(w, "names-gpu");
+	while (elf->needed_count < 32 && slice_cut(&rest, ',', &one)) {
+		if (one.len)
+			needed[elf->needed_count++] = arena_slice(&m->arena, one);
+	}
+	elf->needed = needed;
+	content->elf = elf;
+	add(m, TAR_FILE, w->items[0], "", number_of(w, "size", 10, 4096), w, content);
 }
 
 static void add_content(struct maker *m, const char *path, const struct words *w,
@@ -270,6 +390,8 @@ static bool configure(struct maker *m, const char *word, struct slice rest, cons
 		m->ok &= target_add_gpus(&m->options.target, text, &err) == 0;
 	else if (str_equal(word, "driver"))
 		m->ok &= target_add_drivers(&m->options.target, text, &err) == 0;
+	else if (str_equal(word, "driver-cuda"))
+		m->ok &= target_set_driver_cuda(&m->options.target, text, &err) == 0;
 	else
 		return false;
 	return true;
