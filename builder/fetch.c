@@ -5,6 +5,8 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "base/vec.h"
+#include "builder/index_credentials.h"
+#include "builder/sources/apt_config.h"
 
 enum { WORKERS = 4, TRIES = 4, RESTARTS = 3 };
 
@@ -15,6 +17,8 @@ struct fetch {
 		const struct lock_input **items; /* distinct files */
 		size_t len, cap;
 	} inputs;
+	struct index_credentials credentials; /* read-only while workers run */
+	struct apt_config apt;                /* the same, for auth.conf */
 	size_t next;
 	struct fetch_result result;
 	size_t done;
@@ -80,14 +84,44 @@ static void report(struct fetch *f, const struct lock_input *in, bool present)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* What this machine would show to whom it asks for such a file; NULL: nothing. */
+static char *authorization_for(const struct fetch *f, const struct lock_input *in)
+{
+	if (in->kind == LOCK_DEB)
+		return apt_config_authorization(&f->apt, in->url);
+	return in->kind == LOCK_WHEEL ? index_credentials_for(&f->credentials, in->url) : NULL;
+}
+
+static bool has_kind(const struct fetch *f, enum lock_kind kind)
+{
+	for (size_t i = 0; i < f->inputs.len; i++) {
+		if (f->inputs.items[i]->kind == kind)
+			return true;
+	}
+	return false;
+}
+
+/* A configuration that cannot be read is apt's business; it gives no credentials. */
+static void load_credentials(struct fetch *f)
+{
+	struct error ignored = { 0 };
+
+	if (has_kind(f, LOCK_WHEEL))
+		index_credentials_load(&f->credentials);
+	if (has_kind(f, LOCK_DEB))
+		ignore_result(apt_config_read("/", &f->apt, &ignored));
+}
+
 /* Into `pending`; what broke off half-way begins anew. */
 static int download(struct fetch *f, struct http_client *client, const struct lock_input *in,
 		    struct store_pending *pending, struct error *err)
 {
+	cleanup_authorization char *authorization = authorization_for(f, in);
+
 	for (unsigned restart = 0;; restart++) {
 		if (store_put_open(f->request->store, pending, err) < 0)
 			return -1;
-		if (http_download(client, in->url, NULL, TRIES, pending->sink, err) == 0)
+		if (http_download(client, in->url, authorization, TRIES, pending->sink, err) == 0)
 			return 0;
 		if (err->code != ERROR_NETWORK || !pending->bytes || restart == RESTARTS)
 			return -1;
@@ -156,8 +190,11 @@ int fetch_lock(const struct fetch_request *request, struct fetch_result *out, st
 
 	pthread_mutex_init(&f.lock, NULL);
 	collect(&f);
+	load_credentials(&f);
 	run_workers(&f);
 	pthread_mutex_destroy(&f.lock);
+	index_credentials_release(&f.credentials);
+	apt_config_release(&f.apt);
 	vec_release(&f.inputs);
 	*out = f.result;
 	if (f.stopped) {

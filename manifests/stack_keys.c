@@ -172,7 +172,8 @@ static const struct stack_key package_keys[] = {
 	  .required = true,
 	  .offset = AT(stack_package, requirements),
 	  .check = stack_check_relative,
-	  .help = "A pip requirements file." },
+	  .help = "A pip requirements file, or a lock file named `pylock.toml` or "
+		  "`pylock.NAME.toml`, which is taken as it stands." },
 };
 
 static const struct stack_section package_section = {
@@ -930,7 +931,7 @@ static const char overlays[] =
 	"and\n"
 	"defaults that are written out change nothing, a value that changes makes it stale, and so "
 	"does\n"
-	"a requirements file.\n";
+	"a requirements file or a `pylock.toml`.\n";
 
 void stack_keys_markdown(struct strbuf *out)
 {

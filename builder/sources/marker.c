@@ -233,6 +233,8 @@ static const char *variable(const struct parser *p, struct slice name)
 		{ "platform_release", "", "" }, /* of the host's kernel: nothing to know */
 		{ "platform_version", "platform.version", "" },
 		{ "extra", "", p->extra },
+		{ "dependency_groups", "", p->environment->groups },
+		{ "extras", "", p->environment->groups ? " " : NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -244,7 +246,7 @@ static const char *variable(const struct parser *p, struct slice name)
 
 struct operand {
 	struct slice value;
-	bool is_extra;
+	bool is_extra, is_set;
 };
 
 static int operand(struct parser *p, struct operand *out)
@@ -252,7 +254,7 @@ static int operand(struct parser *p, struct operand *out)
 	struct slice name = word(p);
 	const char *value;
 
-	out->is_extra = false;
+	out->is_extra = out->is_set = false;
 	if (p->rest.len && (p->rest.data[0] == '\'' || p->rest.data[0] == '"')) {
 		const uint8_t *end =
 			p->rest.len > 1 ? memchr(p->rest.data + 1, p->rest.data[0], p->rest.len - 1)
@@ -268,6 +270,7 @@ static int operand(struct parser *p, struct operand *out)
 	if (!value)
 		return bad(p, "neither a text nor a known variable");
 	out->is_extra = slice_is(name, "extra");
+	out->is_set = slice_is(name, "extras") || slice_is(name, "dependency_groups");
 	out->value = slice_str(value);
 	drop(p, name.len);
 	return 0;
@@ -300,6 +303,15 @@ static bool equal_extras(struct slice a, struct slice b)
 	return str_equal(wheel_normalize(a, &arena), wheel_normalize(b, &arena));
 }
 
+/* Whether a name is one of " a b ". */
+static bool in_set(struct slice name, struct slice set)
+{
+	cleanup_arena struct arena arena = { 0 };
+	const char *padded = arena_printf(&arena, " %s ", wheel_normalize(name, &arena));
+
+	return memmem(set.data, set.len, padded, strlen(padded)) != NULL;
+}
+
 static int text_order(struct slice a, struct slice b)
 {
 	size_t n = MIN(a.len, b.len);
@@ -314,6 +326,12 @@ static int judge(const struct parser *p, const struct operand *a, struct slice o
 	bool valid, inside;
 	int c;
 
+	if (b->is_set && (slice_is(op, "in") || slice_is(op, "not in"))) {
+		*out = in_set(a->value, b->value) == slice_is(op, "in");
+		return 0;
+	}
+	if (a->is_set || b->is_set)
+		return bad(p, "extras and dependency_groups are asked with 'in' and 'not in'");
 	if (slice_is(op, "in") || slice_is(op, "not in")) {
 		inside = !a->value.len || (b->value.len && memmem(b->value.data, b->value.len,
 								  a->value.data, a->value.len));
@@ -409,6 +427,29 @@ int marker_evaluate(struct slice marker, const struct marker_environment *enviro
 	if (parse_or(&p, out) < 0)
 		return -1;
 	return p.rest.len ? bad(&p, "something follows its end") : 0;
+}
+
+bool marker_version_in(struct slice version, struct slice specifiers, bool *out_valid)
+{
+	struct slice part;
+	bool all = true;
+
+	*out_valid = true;
+	while (slice_cut(&specifiers, ',', &part)) {
+		struct slice op = slice_trim(part), rest;
+		size_t n = 0;
+		bool valid;
+
+		if (!op.len)
+			continue;
+		while (n < op.len && strchr("=!<>~", op.data[n]))
+			n++;
+		rest = slice_trim(slice_of(op.data + n, op.len - n));
+		op.len = n;
+		all &= marker_version_meets(version, op, rest, &valid);
+		*out_valid &= valid && n;
+	}
+	return all && *out_valid;
 }
 
 static bool name_char(uint8_t c)

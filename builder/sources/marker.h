@@ -16,6 +16,10 @@ struct marker_environment {
 	const char *python_version;      /* "3.11" */
 	const char *python_full_version; /* "3.11.2"; implementation_version too */
 	const char *platform_machine;    /* "x86_64", "aarch64" */
+	/* Lock files only, `'x' in dependency_groups` and `'x' in extras`: the groups that are
+	 * meant, each between two blanks (" default "); NULL: those variables are unknown. No extra
+	 * is. */
+	const char *groups;
 };
 
 struct requirement {
@@ -41,5 +45,7 @@ int marker_evaluate(struct slice marker, const struct marker_environment *enviro
  */
 bool marker_version_meets(struct slice version, struct slice op, struct slice specified,
 			  bool *out_valid);
+/* Whether `version` meets all of ">=3.9,!=3.9.1"; nothing is met by all. */
+bool marker_version_in(struct slice version, struct slice specifiers, bool *out_valid);
 
 #endif

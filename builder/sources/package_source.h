@@ -60,6 +60,9 @@ struct source_request {
 	const struct stack_package *packages; /* named in the manifest, or by the stack section */
 	size_t package_count;
 	bool toolkit; /* asked for by the stack section: inputs are marked so */
+	/* wheels: versions that the solver settled, one "name==version" a line; NULL: none */
+	const char *settled;
+	const char *locked; /* wheels: the same for what lock files bring */
 };
 
 /*

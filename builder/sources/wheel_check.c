@@ -1,5 +1,7 @@
 #include "builder/sources/wheel_check.h"
 
+#include <limits.h>
+
 #include "base/map.h"
 #include "builder/sources/marker.h"
 #include "formats/json.h"
@@ -18,21 +20,29 @@ static bool minor_of(struct slice tag, const char *prefix, uint64_t *out)
 	return !rest.len || slice_u64(rest, out);
 }
 
-static bool interpreter_fits(struct slice python, struct slice abi, unsigned minor)
+enum { NO_FIT = 1 << 20, PLATFORM_RANKS = 200 };
+
+/* Of interpreter and ABI: less is better; NO_FIT: not at all. */
+static unsigned interpreter_rank(struct slice python, struct slice abi, unsigned minor)
 {
 	uint64_t n;
 
 	if (minor_of(python, "cp3", &n) && n) {
 		cleanup_free char *own = xasprintf("cp3%u", minor);
 
-		return slice_is(abi, "abi3")
-			       ? n <= minor
-			       : n == minor && (slice_is(abi, own) || slice_is(abi, "none"));
+		if (slice_is(abi, "abi3") && n <= minor)
+			return n == minor ? 1 : 3 + (unsigned)(minor - n);
+		if (n == minor && (slice_is(abi, own) || slice_is(abi, "none")))
+			return slice_is(abi, own) ? 0 : 2;
+		return NO_FIT;
 	}
-	return slice_is(abi, "none") && minor_of(python, "py3", &n) && n <= minor;
+	if (!slice_is(abi, "none") || !minor_of(python, "py3", &n) || n > minor)
+		return NO_FIT;
+	return 100 + (n == minor ? 0 : n == 0 ? 1 : 1 + (unsigned)(minor - n));
 }
 
-static bool platform_fits(struct slice tag, const struct wheel_target *target)
+/* Of the platform: the newest glibc first, any machine last; NO_FIT: not at all. */
+static unsigned platform_rank(struct slice tag, const struct wheel_target *target)
 {
 	static const struct {
 		const char *name;
@@ -42,46 +52,65 @@ static bool platform_fits(struct slice tag, const struct wheel_target *target)
 	cleanup_free char *plain = xasprintf("linux_%s", target->machine);
 	size_t name = strlen(text) - MIN(strlen(text), strlen(target->machine) + 1);
 	struct slice rest = slice_of(text, name), number;
-	uint64_t minor;
+	uint64_t minor = UINT64_MAX;
 
-	if (str_equal(text, "any") || str_equal(text, plain))
-		return true;
+	if (str_equal(text, "any"))
+		return PLATFORM_RANKS - 1;
+	if (str_equal(text, plain))
+		return PLATFORM_RANKS - 2;
 	if (text[name] != '_' || !str_equal(text + name + 1, target->machine))
-		return false;
+		return NO_FIT;
 	for (size_t i = 0; i < ARRAY_LEN(old); i++) {
 		if (slice_is(rest, old[i].name))
-			return old[i].glibc <= target->glibc_minor;
+			minor = old[i].glibc;
 	}
-	return slice_starts(rest, "manylinux_2_") &&
-	       slice_sub(rest, strlen("manylinux_2_"), rest.len - strlen("manylinux_2_"),
-			 &number) &&
-	       slice_u64(number, &minor) && minor <= target->glibc_minor;
+	if (slice_starts(rest, "manylinux_2_") &&
+	    slice_sub(rest, strlen("manylinux_2_"), rest.len - strlen("manylinux_2_"), &number) &&
+	    !slice_u64(number, &minor))
+		return NO_FIT;
+	return minor <= target->glibc_minor ? target->glibc_minor - (unsigned)minor : NO_FIT;
 }
 
-static bool any_interpreter(const struct wheel_name *file, unsigned minor)
+static unsigned best_interpreter(const struct wheel_name *file, unsigned minor)
 {
 	struct slice pythons = slice_str(file->python), python, abi;
+	unsigned best = NO_FIT;
 
 	while (slice_cut(&pythons, '.', &python)) {
 		struct slice abis = slice_str(file->abi);
 
-		while (slice_cut(&abis, '.', &abi)) {
-			if (interpreter_fits(python, abi, minor))
-				return true;
-		}
+		while (slice_cut(&abis, '.', &abi))
+			best = MIN(best, interpreter_rank(python, abi, minor));
 	}
-	return false;
+	return best;
+}
+
+unsigned wheel_rank(const struct wheel_name *file, const struct wheel_target *target)
+{
+	struct slice platforms = slice_str(file->platform), platform;
+	unsigned interpreter = best_interpreter(file, target->python_minor), best = NO_FIT;
+
+	while (slice_cut(&platforms, '.', &platform))
+		best = MIN(best, platform_rank(platform, target));
+	if (interpreter == NO_FIT || best == NO_FIT)
+		return UINT_MAX;
+	/* for any machine: behind all that are for this one */
+	return (best == PLATFORM_RANKS - 1 ? 1000 * PLATFORM_RANKS : 0) +
+	       interpreter * PLATFORM_RANKS + best;
 }
 
 bool wheel_fits(const struct wheel_name *file, const struct wheel_target *target)
 {
-	struct slice platforms = slice_str(file->platform), platform;
+	return wheel_rank(file, target) != UINT_MAX;
+}
 
-	while (slice_cut(&platforms, '.', &platform)) {
-		if (platform_fits(platform, target))
-			return any_interpreter(file, target->python_minor);
-	}
-	return false;
+const char *wheel_tags_taken(const struct wheel_target *target, struct arena *arena)
+{
+	return arena_printf(arena,
+			    "cp3%u-cp3%u, abi3 of cp3%u and older, py3-none; manylinux_2_%u_%s "
+			    "and older, linux_%s, any",
+			    target->python_minor, target->python_minor, target->python_minor,
+			    target->glibc_minor, target->machine, target->machine);
 }
 
 /* One wheel of the report, and what of it is wanted. */

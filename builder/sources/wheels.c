@@ -1,32 +1,56 @@
 /*
  * Python requirements: pip resolves them at lock time, for the image's platform and Python, and
- * reports what it would install; we take addresses and digests, and check what it says.
+ * reports what it would install; we take addresses and digests, and check what it says. What a
+ * pylock.toml holds is taken as it stands, and pip is only asked for the rest.
  * Source: pip documentation, "Installation report" version 1.
  */
 #include "builder/sources/package_source.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 
+#include "base/fs.h"
+#include "builder/index_credentials.h"
+#include "builder/sources/marker.h"
+#include "builder/sources/pylock.h"
 #include "builder/sources/wheel_check.h"
 #include "builder/sources/wheel_meta.h"
 #include "builder/sources/wheels_pip.h"
 
-enum { WHEELS_MAX = 10000 };
+enum { WHEELS_MAX = 10000, LOCK_BYTES_MAX = 16 * 1024 * 1024 };
 
 struct resolving {
 	const struct source_context *context;
 	const struct source_request *request;
 	struct arena arena;
 	struct wheel_target target;
+	struct pylock pylock; /* what the request's lock files bring */
+	struct index_credentials credentials;
 	bool yanked_shown;
 };
 
-/* Bytes of the wheel at `url`, by HEAD, or by bringing it into the store when that says nothing. */
-static int find_size(const struct source_context *context, const char *url,
-		     const struct digest *digest, uint64_t *out, struct error *err)
+/* "#sha256=…" is not part of the address. */
+static const char *clean_url(const char *url, struct arena *arena)
 {
+	cleanup_strbuf struct strbuf b = { 0 };
+	cleanup_free char *whole = xasprintf("%.*s", (int)strcspn(url, "#"), url);
+
+	pip_without_credentials(&b, whole);
+	return arena_strdup(arena, strbuf_text(&b));
+}
+
+/* Bytes of the wheel at `url`, by HEAD, or by bringing it into the store when that says nothing. */
+static int find_size(const struct resolving *r, const char *url, const struct digest *digest,
+		     uint64_t *out, struct error *err)
+{
+	const struct source_context *context = r->context;
+	cleanup_authorization char *authorization = index_credentials_for(&r->credentials, url);
+	cleanup_arena struct arena arena = { 0 };
+	const char *plain = clean_url(url, &arena);
 	cleanup_response struct http_response response = { 0 };
-	const struct http_request head = { .method = "HEAD", .url = url };
+	const struct http_request head = { .method = "HEAD",
+					   .url = plain,
+					   .authorization = authorization };
 	cleanup_store_put struct store_pending put = { .file = { .fd = -1 } };
 	struct digest got;
 
@@ -38,19 +62,9 @@ static int find_size(const struct source_context *context, const char *url,
 			return 0;
 	}
 	if (store_put_open(context->store, &put, err) < 0 ||
-	    http_download(context->http, url, NULL, 3, put.sink, err) < 0)
+	    http_download(context->http, plain, authorization, 3, put.sink, err) < 0)
 		return -1;
 	return store_put_commit(&put, digest, UINT64_MAX, &got, out, err);
-}
-
-/* "#sha256=…" is not part of the address. */
-static const char *clean_url(const char *url, struct arena *arena)
-{
-	cleanup_strbuf struct strbuf b = { 0 };
-	cleanup_free char *whole = xasprintf("%.*s", (int)strcspn(url, "#"), url);
-
-	pip_without_credentials(&b, whole);
-	return arena_strdup(arena, strbuf_text(&b));
 }
 
 /* The last part of an address, without a query. */
@@ -181,7 +195,7 @@ static int take_item(struct resolving *r, const json_t *item, const char *where,
 	input.requested = is_requested(r, item, input.name);
 	if (check_file(r, &what, err) < 0 ||
 	    digest_parse_sha256_hex(slice_str(what.sha256), &input.digest, err) < 0 ||
-	    find_size(r->context, what.url, &input.digest, &input.size, err) < 0)
+	    find_size(r, what.url, &input.digest, &input.size, err) < 0)
 		return error_wrap(err, "%s %s", what.name, what.version);
 	if (json_is_true(json_object_get(item, "is_yanked")) && !r->yanked_shown)
 		out_warn(r->context->out, "%s %s was withdrawn (yanked) by its publisher",
@@ -219,19 +233,188 @@ static int take_report(struct resolving *r, const json_t *report, struct error *
 	return 0;
 }
 
+/* The path of a lock file that the manifest names, and its folder. */
+static char *beside_manifest(const struct resolving *r, const char *path)
+{
+	return path[0] == '/' ? xstrdup(path) : fs_join(r->context->stack->directory, path);
+}
+
+/* The address of a wheel that lies at a path relative to its lock file. */
+static int path_url(const struct pylock_wheel *wheel, const char *lock, struct arena *arena,
+		    const char **out, struct error *err)
+{
+	const char *slash = strrchr(lock, '/');
+	cleanup_free char *path =
+		wheel->path[0] == '/' || !slash
+			? xstrdup(wheel->path)
+			: xasprintf("%.*s/%s", (int)(slash - lock), lock, wheel->path);
+	cleanup_free char *full = realpath(path, NULL);
+	cleanup_strbuf struct strbuf url = { 0 };
+
+	if (!full)
+		return error_set(err, ERROR_NOT_FOUND, "%s:%zu:%zu: there is no file '%s'", lock,
+				 wheel->line, wheel->column, path);
+	strbuf_adds(&url, "file://");
+	for (const char *c = full; *c; c++) {
+		if (isalnum((unsigned char)*c) || strchr("/-_.~+", *c))
+			strbuf_addc(&url, *c);
+		else
+			strbuf_addf(&url, "%%%02X", (unsigned)(unsigned char)*c);
+	}
+	*out = arena_strdup(arena, strbuf_text(&url));
+	return 0;
+}
+
+/* One wheel of a lock file becomes an input; of its addresses the local one when the file is there.
+ */
+static int take_locked(struct resolving *r, const struct pylock_wheel *wheel, const char *lock,
+		       struct error *err)
+{
+	struct arena *arena = &r->context->lock->arena;
+	struct lock_input input = { .kind = LOCK_WHEEL, .arch = "" };
+	struct error ignored = { 0 };
+	const char *url = wheel->url;
+
+	if (wheel->path && path_url(wheel, lock, &r->arena, &url, url ? &ignored : err) < 0 &&
+	    !wheel->url)
+		return -1;
+	input.name = arena_strdup(arena, wheel->name);
+	input.version = arena_strdup(arena, wheel->version);
+	input.stage = arena_strdup(arena, r->request->stage->name);
+	input.source = arena_strdup(arena, r->request->source->id);
+	input.requested = true;
+	input.toolkit = r->request->toolkit;
+	input.digest = wheel->digest;
+	input.size = wheel->size;
+	input.url = clean_url(url, arena);
+	if (!input.size && find_size(r, url, &input.digest, &input.size, err) < 0)
+		return error_wrap(err, "%s:%zu:%zu: %s", lock, wheel->line, wheel->column,
+				  wheel->name);
+	vec_push(&r->context->inputs->inputs, input);
+	return 0;
+}
+
+static int read_pylock(struct resolving *r, const struct stack_package *p, struct error *err)
+{
+	cleanup_free char *path = beside_manifest(r, p->requirements);
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error cause = { 0 };
+	size_t first = r->pylock.len;
+
+	if (fs_read(AT_FDCWD, path, LOCK_BYTES_MAX, &text, &cause) < 0)
+		return stack_error(r->context->stack, p->place, err, "requirements: %s",
+				   cause.text);
+	if (pylock_parse(strbuf_slice(&text), arena_strdup(&r->arena, path), &r->target,
+			 r->context->out, &r->arena, &r->pylock, err) < 0)
+		return -1;
+	for (size_t i = first; i < r->pylock.len; i++) {
+		if (take_locked(r, &r->pylock.items[i], path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What follows the name and the extras of a specifier, up to its marker. */
+static struct slice range_of(const char *spec)
+{
+	const char *start = spec + strcspn(spec, " [<>=!~;(@");
+	const char *bracket = strchr(spec, ']');
+
+	if (bracket)
+		start = bracket + 1;
+	return slice_trim(slice_of(start, strcspn(start, ";")));
+}
+
+/* Whether a lock file brings what a specifier asks for. ERROR_USAGE: another version of it. */
+static int is_locked(const struct resolving *r, const struct stack_package *p, bool *out,
+		     struct error *err)
+{
+	struct error ignored = { 0 };
+	struct arena arena = { 0 };
+	struct requirement wanted;
+	int rc = 0;
+
+	*out = false;
+	if (requirement_parse(slice_str(p->spec), &arena, &wanted, &ignored) < 0) {
+		arena_release(&arena);
+		return 0; /* pip will say what is wrong with it */
+	}
+	for (size_t i = 0; i < r->pylock.len && !*out; i++) {
+		const struct pylock_wheel *w = &r->pylock.items[i];
+		bool valid;
+
+		if (!str_equal(w->name, wanted.name))
+			continue;
+		*out = true;
+		if (!marker_version_in(slice_str(w->version), range_of(p->spec), &valid) && valid)
+			rc = stack_error(r->context->stack, p->place, err,
+					 "'%.100s' is asked for, and the lock file that is asked "
+					 "for as well has %s %s",
+					 p->spec, w->name, w->version);
+	}
+	arena_release(&arena);
+	return rc;
+}
+
+/* The request without what lock files bring, and with their versions as settled. */
+static int without_locked(struct resolving *r, struct source_request *out, struct error *err)
+{
+	struct stack_package *rest =
+		arena_array(&r->arena, r->request->package_count + 1, sizeof(*rest));
+	cleanup_strbuf struct strbuf settled = { 0 };
+
+	*out = *r->request;
+	out->package_count = 0;
+	out->packages = rest;
+	for (size_t i = 0; i < r->request->package_count; i++) {
+		const struct stack_package *p = &r->request->packages[i];
+		bool locked = p->requirements && pylock_is_name(p->requirements);
+
+		if (locked && read_pylock(r, p, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < r->request->package_count; i++) {
+		const struct stack_package *p = &r->request->packages[i];
+		bool locked = p->requirements && pylock_is_name(p->requirements);
+
+		if (!p->requirements && is_locked(r, p, &locked, err) < 0)
+			return -1;
+		if (!locked)
+			rest[out->package_count++] = *p;
+	}
+	for (size_t i = 0; i < r->pylock.len; i++)
+		strbuf_addf(&settled, "%s==%s\n", r->pylock.items[i].name,
+			    r->pylock.items[i].version);
+	if (r->pylock.len)
+		out->locked = arena_strdup(&r->arena, strbuf_text(&settled));
+	return 0;
+}
+
+static int ask_pip(struct resolving *r, const struct source_request *request, struct error *err)
+{
+	cleanup_json json_t *report = NULL;
+
+	if (pip_resolve(r->context, request, &r->target, &report, &r->yanked_shown, err) < 0 ||
+	    take_report(r, report, err) < 0)
+		return -1;
+	return wheel_check_closure(report, &r->target, r->context->out, err);
+}
+
 static int resolve_one(const struct source_context *context, const struct source_request *request,
 		       struct error *err)
 {
 	struct resolving r = { .context = context, .request = request };
-	cleanup_json json_t *report = NULL;
+	struct source_request rest;
 	int rc = wheel_target_of(context, request, &r.arena, &r.target, err);
 
+	index_credentials_load(&r.credentials);
+	index_credentials_add(&r.credentials, request->source->url);
 	if (rc == 0)
-		rc = pip_resolve(context, request, &r.target, &report, &r.yanked_shown, err);
-	if (rc == 0)
-		rc = take_report(&r, report, err);
-	if (rc == 0)
-		rc = wheel_check_closure(report, &r.target, context->out, err);
+		rc = without_locked(&r, &rest, err);
+	if (rc == 0 && rest.package_count)
+		rc = ask_pip(&r, &rest, err);
+	index_credentials_release(&r.credentials);
+	vec_release(&r.pylock);
 	arena_release(&r.arena);
 	return rc;
 }

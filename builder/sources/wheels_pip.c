@@ -29,6 +29,8 @@ struct pip_call {
 	bool hashes;             /* a requirements file pins them */
 	enum keep keep;          /* of the lock before */
 	const char *moved_to;    /* with KEEP_ALL: the version of what moves; or NULL */
+	bool keeping;            /* `constraints` holds something of the lock before */
+	bool unsettled;          /* leave out what the solver settled, to see what there is */
 	size_t fixed;            /* arguments before those about packages */
 };
 
@@ -598,7 +600,12 @@ static int write_constraints(struct pip_call *call, struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 
-	if (!keep_constraints(call, &text))
+	call->keeping = keep_constraints(call, &text);
+	if (!call->hashes && call->request->locked)
+		strbuf_adds(&text, call->request->locked);
+	if (!call->hashes && call->request->settled && !call->unsettled)
+		strbuf_adds(&text, call->request->settled);
+	if (!text.len)
 		return 0;
 	call->constraints = arena_printf(&call->arena, "%s/constraints.txt", call->directory);
 	return fs_write(AT_FDCWD, call->constraints, strbuf_slice(&text), 0600, err);
@@ -625,7 +632,7 @@ static int resolve_keeping(struct pip_call call, json_t **out_report, bool *out_
 	vec_release(&call.args);
 	vec_release(&call.environment);
 	arena_release(&call.arena);
-	return rc < 0 && call.constraints && err->code == ERROR_VERDICT ? 1 : rc;
+	return rc < 0 && call.keeping && err->code == ERROR_VERDICT ? 1 : rc;
 }
 
 /* The version that the report has for a package, in `arena`; or NULL. */

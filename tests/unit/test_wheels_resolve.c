@@ -846,8 +846,204 @@ static void test_reports_of_wrong_types_are_refused(void **state)
 	}
 }
 
+#define PYLOCK_HEAD "lock-version = \"1.0\"\ncreated-by = \"test\"\n"
+#define PYLOCK_SIX                                                                               \
+	PYLOCK_HEAD                                                                              \
+		"[[packages]]\nname = \"six\"\nversion = \"1.16.0\"\nwheels = [ { url = "        \
+		"\"https://example.org/six-1.16.0-py2.py3-none-any.whl\", size = 7, hashes = { " \
+		"sha256 = \"" HASH_A "\" } } ]\n"
+#define PYLOCK(packages) MANIFEST("linux/amd64", "", "from: host", packages)
+
+static bool pip_ran(const struct fixture *f)
+{
+	cleanup_free char *path = fs_join(f->dir, "argv");
+
+	return fs_exists(AT_FDCWD, path);
+}
+
+static void test_a_lock_file_is_taken_as_it_stands_and_pip_is_not_asked(void **state)
+{
+	cleanup_fixture struct fixture *f = fixture_new(PYLOCK("{ requirements: pylock.toml }"));
+	const struct lock_input *in;
+	struct error err = { 0 };
+
+	(void)state;
+	put(f, "pylock.toml", PYLOCK_SIX);
+	assert_ok(resolve(f, &err), err);
+	assert_false(pip_ran(f));
+	assert_int_equal(f->context.inputs->inputs.len, 1);
+	in = &f->context.inputs->inputs.items[0];
+	assert_string_equal(in->name, "six");
+	assert_string_equal(in->version, "1.16.0");
+	assert_string_equal(in->url, "https://example.org/six-1.16.0-py2.py3-none-any.whl");
+	assert_int_equal(in->size, 7);
+	assert_true(in->requested);
+}
+
+static void test_pip_resolves_what_a_lock_file_lacks_beside_it(void **state)
+{
+	cleanup_fixture struct fixture *f =
+		empty_run(PYLOCK("\"six>=1.10\", { requirements: pylock.toml }, einops"));
+	cleanup_free char *argv = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	put(f, "pylock.toml", PYLOCK_SIX);
+	assert_ok(resolve(f, &err), err);
+	argv = got(f, "argv");
+	assert_contains(argv, "\n--constraint\n");
+	assert_true(str_ends(argv, "/constraints.txt\neinops\n"));
+	assert_int_equal(f->context.inputs->inputs.len, 1);
+}
+
+static void test_a_lock_file_with_another_version_than_is_asked_for_is_refused(void **state)
+{
+	cleanup_fixture struct fixture *f =
+		fixture_new(PYLOCK("\"six>=1.17\", { requirements: pylock.toml }"));
+	struct error err = { 0 };
+
+	(void)state;
+	put(f, "pylock.toml", PYLOCK_SIX);
+	assert_int_equal(resolve(f, &err), -1);
+	assert_int_equal(err.code, ERROR_USAGE);
+	assert_contains(err.text, "stack.yaml:8:23: 'six>=1.17' is asked for, and the lock file "
+				  "that is asked for as well has six 1.16.0");
+}
+
+static void test_a_wheel_beside_a_lock_file_is_found_by_its_path(void **state)
+{
+	cleanup_fixture struct fixture *f = fixture_new(PYLOCK("{ requirements: pylock.x.toml }"));
+	struct digest digest = digest_of(slice_str("a wheel"));
+	char hex[DIGEST_HEX_MAX];
+	cleanup_free char *text =
+		xasprintf(PYLOCK_HEAD
+			  "[[packages]]\nname = \"six\"\nwheels = [ { path = "
+			  "\"six-1.0-py3-none-any.whl\", hashes = { sha256 = \"%s\" } } ]\n",
+			  digest_hex(&digest, hex));
+	cleanup_free char *real = realpath(f->dir, NULL);
+	cleanup_free char *url = xasprintf("file://%s/six-1.0-py3-none-any.whl", real);
+	struct error err = { 0 };
+
+	(void)state;
+	put(f, "six-1.0-py3-none-any.whl", "a wheel");
+	put(f, "pylock.x.toml", text);
+	assert_ok(resolve(f, &err), err);
+	assert_string_equal(f->context.inputs->inputs.items[0].url, url);
+	assert_int_equal(f->context.inputs->inputs.items[0].size, 7);
+	assert_string_equal(f->context.inputs->inputs.items[0].version, "1.0");
+}
+
+static void test_lock_files_that_cannot_be_taken_are_named(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ NULL, "stack.yaml:8:23: requirements: " },
+		{ "x", "pylock.toml:1:2: not valid TOML" },
+		{ PYLOCK_HEAD "[[packages]]\nname = \"a\"\n[packages.vcs]\ntype = \"git\"\n",
+		  "pylock.toml:5:11: a would have to be built" },
+		{ PYLOCK_HEAD "[[packages]]\nname = \"a\"\nwheels = [ { path = "
+			      "\"a-1-py3-none-any.whl\", hashes = { sha256 = \"" HASH_A
+			      "\" } } ]\n",
+		  "pylock.toml:5:12: there is no file " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_fixture struct fixture *f =
+			fixture_new(PYLOCK("{ requirements: pylock.toml }"));
+		struct error err = { 0 };
+
+		if (cases[i].text)
+			put(f, "pylock.toml", cases[i].text);
+		assert_int_equal(resolve(f, &err), -1);
+		assert_contains(err.text, cases[i].want);
+	}
+}
+
+/* The header that a HEAD for a wheel of that server brought; the lock and texts hold no secret. */
+static void check_credentials(struct fixture *f, struct http_server *server, const char *basic)
+{
+	cleanup_free char *header = xasprintf("Authorization: Basic %s\r\n", basic);
+	cleanup_free char *a = NULL, *url = NULL;
+	struct error err = { 0 };
+
+	url = xasprintf("%s/six-1.0-py3-none-any.whl", http_server_url(server));
+	a = item("six", "1.0", url, HASH_A, "");
+	put_report(f, a, "");
+	assert_ok(resolve(f, &err), err);
+	assert_int_equal(http_server_count(server), 1);
+	assert_contains(http_server_request(server, 0), "HEAD /six-1.0-py3-none-any.whl");
+	assert_contains(http_server_request(server, 0), header);
+	assert_string_equal(f->context.inputs->inputs.items[0].url, url);
+}
+
+static const struct http_server_step seven_bytes[] = {
+	{ .answer = "200 OK\r\nContent-Length: 7\r\n\r\n", .no_length = true },
+};
+
+static void test_an_indexs_credentials_are_used_for_its_wheels(void **state)
+{
+	static const char *const variables[] = { "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+		cleanup_fixture struct fixture *f = fixture_new(PLAIN);
+		cleanup_http_server struct http_server *server =
+			http_server_start(seven_bytes, ARRAY_LEN(seven_bytes));
+		cleanup_free char *url =
+			xasprintf("https://x.example.org/simple http://u:s%%40t@%s/simple",
+				  http_server_url(server) + 7);
+
+		setenv(variables[i], url, 1);
+		check_credentials(f, server, "dTpzQHQ="); /* u:s@t */
+		unsetenv(variables[i]);
+	}
+}
+
+static void test_pips_configuration_and_netrc_have_credentials(void **state)
+{
+	(void)state;
+	for (int netrc = 0; netrc < 2; netrc++) {
+		cleanup_fixture struct fixture *f = fixture_new(PLAIN);
+		cleanup_http_server struct http_server *server =
+			http_server_start(seven_bytes, ARRAY_LEN(seven_bytes));
+		cleanup_free char *path = fs_join(f->dir, netrc ? "netrc" : "pip.conf");
+		cleanup_free char *config =
+			xasprintf("[global]\nindex-url=http://u:s%%40t@%s/simple\n",
+				  http_server_url(server) + 7);
+
+		put(f, netrc ? "netrc" : "pip.conf",
+		    netrc ? "machine other login x password y\nmachine 127.0.0.1\n  login u\n  "
+			    "password s@t\n"
+			  : config);
+		setenv(netrc ? "NETRC" : "PIP_CONFIG_FILE", path, 1);
+		check_credentials(f, server, "dTpzQHQ=");
+		unsetenv(netrc ? "NETRC" : "PIP_CONFIG_FILE");
+	}
+}
+
+static void test_credentials_of_one_server_go_to_no_other(void **state)
+{
+	cleanup_fixture struct fixture *f = fixture_new(PLAIN);
+	cleanup_http_server struct http_server *server =
+		http_server_start(seven_bytes, ARRAY_LEN(seven_bytes));
+	cleanup_free char *url = NULL, *a = NULL;
+	struct error err = { 0 };
+
+	(void)state;
+	setenv("PIP_INDEX_URL", "http://u:s@127.0.0.1:1/simple", 1);
+	url = xasprintf("%s/six-1.0-py3-none-any.whl", http_server_url(server));
+	a = item("six", "1.0", url, HASH_A, "");
+	put_report(f, a, "");
+	assert_ok(resolve(f, &err), err);
+	unsetenv("PIP_INDEX_URL");
+	assert_null(strstr(http_server_request(server, 0), "Authorization"));
+}
+
 int main(void)
 {
+	setenv("NETRC", "/dev/null", 1); /* nothing of the machine's own */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pip_is_asked_for_wheels_of_the_image),
 		cmocka_unit_test(test_other_machines_have_other_tags),
@@ -882,6 +1078,15 @@ int main(void)
 		cmocka_unit_test(test_without_word_of_requests_all_count),
 		cmocka_unit_test(test_unreadable_requirements_are_warned_of_once),
 		cmocka_unit_test(test_reports_of_wrong_types_are_refused),
+		cmocka_unit_test(test_a_lock_file_is_taken_as_it_stands_and_pip_is_not_asked),
+		cmocka_unit_test(test_pip_resolves_what_a_lock_file_lacks_beside_it),
+		cmocka_unit_test(
+			test_a_lock_file_with_another_version_than_is_asked_for_is_refused),
+		cmocka_unit_test(test_a_wheel_beside_a_lock_file_is_found_by_its_path),
+		cmocka_unit_test(test_lock_files_that_cannot_be_taken_are_named),
+		cmocka_unit_test(test_an_indexs_credentials_are_used_for_its_wheels),
+		cmocka_unit_test(test_pips_configuration_and_netrc_have_credentials),
+		cmocka_unit_test(test_credentials_of_one_server_go_to_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
