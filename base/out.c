@@ -21,7 +21,7 @@ void out_note(const struct out *o, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (o->verbosity < 0)
+	if (!o || o->verbosity < 0)
 		return;
 	va_start(ap, fmt);
 	line(o, "", fmt, ap);
@@ -32,7 +32,7 @@ void out_verbose(const struct out *o, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (o->verbosity < 1)
+	if (!o || o->verbosity < 1)
 		return;
 	va_start(ap, fmt);
 	line(o, "", fmt, ap);
@@ -43,6 +43,8 @@ void out_warn(const struct out *o, const char *fmt, ...)
 {
 	va_list ap;
 
+	if (!o)
+		return;
 	va_start(ap, fmt);
 	line(o, o->err_colour ? "\033[33mwarning:\033[0m " : "warning: ", fmt, ap);
 	va_end(ap);

@@ -17,6 +17,7 @@ struct out {
 
 /* To out->out. */
 void out_print(const struct out *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* In what follows `o` may be NULL: nothing is said then. */
 /* A line about progress, to out->err, unless quiet. A newline is added. */
 void out_note(const struct out *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A line for -v, to out->err. A newline is added. */

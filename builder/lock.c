@@ -4,19 +4,28 @@
 #include "builder/solvable.h"
 #include "builder/sources/package_source.h"
 #include "builder/toolkit.h"
+#include "builder/toolkit_sources.h"
 
 struct locking {
 	const struct lock_request *request;
 	const struct stack *stack;
 	struct lockfile *lock;
 	struct source_context context; /* of the platform at hand */
-	const char *cuda;              /* "13.0", or NULL */
+	struct solved_stack solved;
+	const char *cuda; /* "13.0"; NULL: none, or the framework decides */
 	struct redist_catalogs redist;
+	struct apt_sessions apt;
+	struct rpm_sessions rpm;
 };
 
 struct requests {
 	struct source_request *items;
 	size_t len, cap;
+};
+
+struct toolkit_packages {
+	const struct stack_package *items;
+	size_t len;
 };
 
 static const struct stack_source *first_source(const struct stack *stack,
@@ -27,6 +36,12 @@ static const struct stack_source *first_source(const struct stack *stack,
 			return &stack->sources[i];
 	}
 	return NULL;
+}
+
+/* Whether a source could have the components of a toolkit as packages. */
+static bool has_packages(const struct stack *stack)
+{
+	return first_source(stack, SOURCE_WHEELS) || first_source(stack, SOURCE_REDIST);
 }
 
 static bool is_last(const struct locking *l, const struct stack_stage *stage)
@@ -80,152 +95,90 @@ static const struct stack_package *join(struct arena *arena, const struct stack_
 	return all;
 }
 
-static void framework_packages(const struct locking *l, struct toolkit_packages *out)
+static void framework_packages(const struct locking *l, struct toolkit_orders *out)
 {
 	const struct stack_pairs *framework = &l->stack->stack.framework;
+	struct toolkit_order *order = vec_add(out);
 
+	order->source = first_source(l->stack, SOURCE_WHEELS);
 	for (size_t i = 0; i < framework->count; i++) {
 		const char *version = framework->items[i].value;
 		struct stack_package p = { .place = l->stack->stack.place };
 
 		p.spec = arena_printf(&l->lock->arena, "%s%s%s", framework->items[i].key,
 				      *version && !strpbrk(version, "<>=!~") ? "==" : "", version);
-		vec_push(out, p);
+		vec_push(&order->packages, p);
 	}
 }
 
-/* Whether a stage names that component of a redist source itself. */
-static bool names_component(const struct locking *l, const struct stack_stage *stage,
-			    const char *component)
-{
-	for (size_t i = 0; i < stage->package_count; i++) {
-		const struct stack_source *s = stack_source(l->stack, stage->packages[i].source);
-
-		for (size_t k = 0; s && s->type == SOURCE_REDIST && k < stage->packages[i].count;
-		     k++) {
-			const char *spec = stage->packages[i].items[k].spec;
-			size_t n = spec ? strcspn(spec, "=<>!~ ") : 0;
-
-			if (n && strlen(component) == n && memcmp(spec, component, n) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Lock what a redist source has of the components that no source before it had. */
-static int ask_redist(struct locking *l, const struct stack_stage *stage,
-		      const struct stack_source *source, struct toolkit_components *components,
-		      struct error *err)
-{
-	struct toolkit_packages more = { 0 };
-	struct source_request r = { .source = source, .stage = stage, .toolkit = true };
-	int rc = 0;
-
-	for (size_t i = 0; i < components->len && rc == 0; i++) {
-		struct toolkit_component *c = &components->items[i];
-		bool has = false;
-
-		if (c->served || !c->redist)
-			continue;
-		rc = redist_serves(&l->context, source, c->redist, c->range, &has, err);
-		if (rc == 0 && has) {
-			vec_push(&more, ((struct stack_package){ .spec = c->redist,
-								 .place = l->stack->stack.place }));
-			c->served = true;
-		}
-	}
-	r.packages = more.items;
-	r.package_count = more.len;
-	if (rc == 0 && more.len)
-		rc = redist_resolve(&l->context, &r, err);
-	vec_release(&more);
-	return rc;
-}
-
-/*
- * The first source that has a component brings it: redist sources are asked in their place, of the
- * wheels sources the first; what is left when there is no wheels source is asked of none.
- */
-static int ask_sources(struct locking *l, const struct stack_stage *stage,
-		       struct toolkit_components *components, struct toolkit_packages *out,
-		       struct error *err)
-{
-	const struct stack_source *wheels = first_source(l->stack, SOURCE_WHEELS);
-	size_t count = l->stack->source_count;
-
-	for (size_t i = 0; i < components->len; i++) {
-		struct toolkit_component *c = &components->items[i];
-
-		c->served = c->redist && names_component(l, stage, c->redist);
-	}
-	for (size_t i = 0; i <= count; i++) {
-		const struct stack_source *s = i < count ? &l->stack->sources[i] : NULL;
-
-		if (s && s->type == SOURCE_REDIST &&
-		    l->stack->stack.libraries != LIBRARIES_WHEELS &&
-		    ask_redist(l, stage, s, components, err) < 0)
-			return -1;
-		if (s ? s != wheels : wheels != NULL)
-			continue;
-		for (size_t k = 0; k < components->len; k++) {
-			struct toolkit_component *c = &components->items[k];
-			struct stack_package p = { .place = l->stack->stack.place };
-
-			if (c->served || !c->wheel)
-				continue;
-			if (toolkit_requirement(l->stack, components, c, l->cuda, &l->lock->arena,
-						&p.spec, err) < 0)
-				return -1;
-			vec_push(out, p);
-			c->served = true;
-		}
-	}
-	return 0;
-}
-
-/* What the stack section asks of a wheels source in this stage, beside what redist sources have. */
-static int wanted_by_stack(struct locking *l, const struct stack_stage *stage,
-			   struct toolkit_packages *out, struct error *err)
+/* The components that the stack section asks for in a stage, but for the compatibility package. */
+static int wanted_components(const struct locking *l, const struct stack_stage *stage,
+			     struct toolkit_components *out, struct error *err)
 {
 	enum stack_profile shipped = l->stack->stages[l->stack->stage_count - 1].profile;
 	bool math = stage->profile == PROFILE_DEVEL && shipped != PROFILE_BASE;
-	cleanup_toolkit_components struct toolkit_components components = { 0 };
 
-	if (is_last(l, stage) && l->stack->stack.framework.count) {
-		framework_packages(l, out);
-		return 0; /* it brings the CUDA it was built with */
-	}
 	if (!l->cuda)
 		return 0;
-	if (!first_source(l->stack, SOURCE_WHEELS) && !first_source(l->stack, SOURCE_REDIST) &&
-	    takes_folders(l, stage)) {
+	if (takes_folders(l, stage) && !has_packages(l->stack)) {
 		if (l->request->out)
 			out_verbose(l->request->out, "stage %s: CUDA %s is taken from its folders",
 				    stage->name, l->cuda);
 		return 0;
 	}
-	if (toolkit_components(l->stack, l->cuda, stage->profile, math, &l->lock->arena,
-			       &components, err) < 0)
-		return -1;
-	return ask_sources(l, stage, &components, out, err);
+	return toolkit_components(l->stack, &l->solved, stage->profile, math, &l->lock->arena, out,
+				  err);
 }
 
-static int resolve_wheels(struct locking *l, const struct stack_stage *stage, struct error *err)
+/* What the stack section asks of each source in this stage. */
+static int wanted_by_stack(struct locking *l, const struct stack_stage *stage,
+			   struct toolkit_orders *out, struct error *err)
+{
+	cleanup_toolkit_components struct toolkit_components components = { 0 }, compat = { 0 };
+	bool wheels = l->stack->stack.libraries == LIBRARIES_WHEELS;
+
+	if (is_last(l, stage) && l->stack->stack.framework.count) {
+		if (!first_source(l->stack, SOURCE_WHEELS))
+			return stack_error(l->stack, l->stack->stack.place, err,
+					   "the stack section asks for %s, and no source has it; "
+					   "add a source of type wheels ({ id: pip, type: wheels, "
+					   "from: host })",
+					   l->stack->stack.framework.items[0].key);
+		framework_packages(l, out); /* it brings the CUDA it was built with */
+	} else if (wanted_components(l, stage, &components, err) < 0 ||
+		   toolkit_sources_find(&l->context, stage, &l->solved, wheels, &components, out,
+					err) < 0) {
+		return -1;
+	}
+	if (!is_last(l, stage))
+		return 0;
+	if (toolkit_compat(&l->solved, &l->lock->arena, &compat, err) < 0)
+		return -1;
+	return toolkit_sources_find(&l->context, stage, &l->solved, wheels, &compat, out, err);
+}
+
+/* The packages that the stack section asks of a source, or none. */
+static struct toolkit_packages ordered(const struct toolkit_orders *orders,
+				       const struct stack_source *source)
+{
+	for (size_t i = 0; i < orders->len; i++) {
+		if (orders->items[i].source == source)
+			return (struct toolkit_packages){ orders->items[i].packages.items,
+							  orders->items[i].packages.len };
+	}
+	return (struct toolkit_packages){ 0 };
+}
+
+static int resolve_wheels(struct locking *l, const struct stack_stage *stage,
+			  const struct toolkit_orders *orders, struct error *err)
 {
 	const struct stack_source *first = first_source(l->stack, SOURCE_WHEELS);
-	struct toolkit_packages more = { 0 }, none = { 0 };
+	struct toolkit_packages more = ordered(orders, first), none = { 0 };
 	struct requests requests = { 0 };
-	bool toolkit = is_toolkit(l, stage), placed = false;
-	int rc = wanted_by_stack(l, stage, &more, err);
+	bool placed = false;
+	int rc = 0;
 
-	if (rc == 0 && more.len && !first)
-		rc = stack_error(
-			l->stack, l->stack->stack.place, err,
-			"the stack section asks for %s, and no source has it; add a source of "
-			"type wheels ({ id: pip, type: wheels, from: host })",
-			more.items[0].spec);
-	if (rc == 0 && toolkit && more.len) {
+	if (is_toolkit(l, stage) && more.len) {
 		struct source_request r = { .source = first, .stage = stage, .toolkit = true };
 
 		r.packages = join(&l->lock->arena, NULL, &more, &r.package_count);
@@ -246,24 +199,23 @@ static int resolve_wheels(struct locking *l, const struct stack_stage *stage, st
 		placed |= join_here;
 		vec_push(&requests, r);
 	}
-	if (rc == 0 && !placed && more.len) {
+	if (!placed && more.len) {
 		struct source_request r = { .source = first, .stage = stage };
 
 		r.packages = join(&l->lock->arena, NULL, &more, &r.package_count);
 		vec_push(&requests, r);
 	}
-	if (rc == 0 && requests.len)
+	if (requests.len)
 		rc = wheels_resolve(&l->context, requests.items, requests.len, err);
 	vec_release(&requests);
-	vec_release(&more);
 	return rc;
 }
 
-static int resolve_apt(struct locking *l, const struct stack_stage *stage, struct error *err)
+/* What the stage names of sources of a type, and what the stack section asks of them. */
+static void collect(const struct locking *l, const struct stack_stage *stage,
+		    const struct toolkit_orders *orders, enum stack_source_type type,
+		    struct requests *out)
 {
-	struct requests requests = { 0 };
-	int rc = 0;
-
 	for (size_t i = 0; i < stage->package_count; i++) {
 		const struct stack_packages *named = &stage->packages[i];
 		struct source_request r = { .stage = stage,
@@ -271,33 +223,57 @@ static int resolve_apt(struct locking *l, const struct stack_stage *stage, struc
 					    .package_count = named->count };
 
 		r.source = stack_source(l->stack, named->source);
-		if (r.source && r.source->type == SOURCE_APT)
-			vec_push(&requests, r);
+		if (r.source && r.source->type == type)
+			vec_push(out, r);
 	}
+	for (size_t i = 0; i < orders->len; i++) {
+		struct source_request r = { .source = orders->items[i].source,
+					    .stage = stage,
+					    .packages = orders->items[i].packages.items,
+					    .package_count = orders->items[i].packages.len,
+					    .toolkit = true };
+
+		if (r.source->type == type)
+			vec_push(out, r);
+	}
+}
+
+/* All apt requests of a stage together, and all rpm-md requests. */
+static int resolve_apt(struct locking *l, const struct stack_stage *stage,
+		       const struct toolkit_orders *orders, struct error *err)
+{
+	struct requests requests = { 0 };
+	int rc = 0;
+
+	collect(l, stage, orders, SOURCE_APT, &requests);
 	if (requests.len)
 		rc = apt_resolve(&l->context, requests.items, requests.len, false, err);
 	vec_release(&requests);
 	return rc;
 }
 
-/* All rpm-md requests of a stage together. */
-static int resolve_rpm(struct locking *l, const struct stack_stage *stage, struct error *err)
+static int resolve_rpm(struct locking *l, const struct stack_stage *stage,
+		       const struct toolkit_orders *orders, struct error *err)
 {
 	struct requests requests = { 0 };
 	int rc = 0;
 
-	for (size_t i = 0; i < stage->package_count; i++) {
-		const struct stack_packages *named = &stage->packages[i];
-		struct source_request r = { .stage = stage,
-					    .packages = named->items,
-					    .package_count = named->count };
-
-		r.source = stack_source(l->stack, named->source);
-		if (r.source && r.source->type == SOURCE_RPM_MD)
-			vec_push(&requests, r);
-	}
+	collect(l, stage, orders, SOURCE_RPM_MD, &requests);
 	if (requests.len)
 		rc = rpmmd_resolve(&l->context, requests.items, requests.len, err);
+	vec_release(&requests);
+	return rc;
+}
+
+static int resolve_redist(struct locking *l, const struct stack_stage *stage,
+			  const struct toolkit_orders *orders, struct error *err)
+{
+	struct requests requests = { 0 };
+	int rc = 0;
+
+	collect(l, stage, orders, SOURCE_REDIST, &requests);
+	for (size_t i = requests.len; i-- > 0 && rc == 0;)
+		rc = redist_resolve(&l->context, &requests.items[i], err);
 	vec_release(&requests);
 	return rc;
 }
@@ -316,8 +292,6 @@ static int resolve_others(struct locking *l, const struct stack_stage *stage, st
 					   "packages: there is no source '%s'", named->source);
 		if (r.source->type == SOURCE_DIR && dir_resolve(&l->context, &r, err) < 0)
 			return -1;
-		if (r.source->type == SOURCE_REDIST && redist_resolve(&l->context, &r, err) < 0)
-			return -1;
 	}
 	return 0;
 }
@@ -334,6 +308,18 @@ static struct source_keep keep_of(const struct lock_request *request, const char
 	return keep;
 }
 
+static int lock_stage(struct locking *l, const struct stack_stage *stage, struct error *err)
+{
+	cleanup_toolkit_orders struct toolkit_orders orders = { 0 };
+
+	if (wanted_by_stack(l, stage, &orders, err) < 0 ||
+	    resolve_apt(l, stage, &orders, err) < 0 || resolve_rpm(l, stage, &orders, err) < 0 ||
+	    resolve_redist(l, stage, &orders, err) < 0 ||
+	    resolve_wheels(l, stage, &orders, err) < 0 || resolve_others(l, stage, err) < 0)
+		return -1;
+	return 0;
+}
+
 static int lock_platform(struct locking *l, const char *platform, struct error *err)
 {
 	l->context.keep = keep_of(l->request, platform);
@@ -343,8 +329,7 @@ static int lock_platform(struct locking *l, const char *platform, struct error *
 	for (size_t i = 0; i < l->stack->stage_count; i++) {
 		const struct stack_stage *stage = &l->stack->stages[i];
 
-		if (resolve_apt(l, stage, err) < 0 || resolve_rpm(l, stage, err) < 0 ||
-		    resolve_wheels(l, stage, err) < 0 || resolve_others(l, stage, err) < 0)
+		if (lock_stage(l, stage, err) < 0)
 			return error_wrap(err, "stage %s (%s)", stage->name, platform);
 	}
 	return 0;
@@ -410,7 +395,8 @@ static int fill_stack(struct locking *l, struct error *err)
 	s->nccl = first_version(l, nccl, ARRAY_LEN(nccl));
 	s->python = arena_strdup(arena, locked_python(l));
 	s->require_cuda = "";
-	if (*s->cuda && toolkit_require(l->stack, s->cuda, arena, &s->require_cuda, err) < 0)
+	if (*s->cuda && toolkit_require(l->stack, s->cuda, l->solved.compat != NULL, arena,
+					&s->require_cuda, err) < 0)
 		return -1;
 	return 0;
 }
@@ -435,11 +421,14 @@ static int lock_all(struct locking *l, struct error *err)
 					      .http = l->request->http,
 					      .out = l->request->out,
 					      .lock = l->lock,
-					      .redist = &l->redist };
-	if (solvable_check(stack, l->request->out, err) < 0 ||
-	    toolkit_choose(stack, &l->lock->arena, &l->cuda, err) < 0)
+					      .redist = &l->redist,
+					      .apt = &l->apt,
+					      .rpm = &l->rpm };
+	if (solvable_check(stack, l->request->out, &l->lock->arena, &l->solved, err) < 0)
 		return -1;
-	l->context.cuda = l->cuda;
+	l->cuda = stack->stack.cuda ? l->solved.cuda : NULL;
+	l->context.cuda = l->cuda ? l->cuda : l->solved.compat;
+	l->context.compat = l->solved.compat_serving;
 	for (size_t i = 0; i < stack->platforms.count; i++) {
 		if (lock_platform(l, stack->platforms.items[i], err) < 0)
 			return -1;
@@ -461,5 +450,7 @@ int lock_stack(const struct lock_request *request, struct lockfile *out, struct 
 			"system from packages");
 	rc = lock_all(&l, err);
 	redist_catalogs_release(&l.redist);
+	apt_sessions_release(&l.apt);
+	rpm_sessions_release(&l.rpm);
 	return rc;
 }

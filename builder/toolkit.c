@@ -13,114 +13,18 @@ static int read_table(json_t **out, struct error *err)
 	return 0;
 }
 
-struct clause {
-	const char *op; /* ">=", "<=", ">", "<", "==" (of as many numbers as are written) */
-	struct slice version;
-};
-
-static int read_clause(const struct stack *stack, struct slice text, struct clause *out,
-		       struct error *err)
+/* Version of a component in a release "12.6.3", or NULL. Borrowed from the table. */
+static const char *release_version(const json_t *table, const char *release, const char *id)
 {
-	static const char *const ops[] = { ">=", "<=", "==", ">", "<", "=" };
+	const json_t *releases = json_object_get(table, "releases");
 
-	text = slice_trim(text);
-	out->op = "==";
-	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
-		if (slice_starts(text, ops[i])) {
-			out->op = ops[i];
-			text = slice_trim(
-				slice_of(text.data + strlen(ops[i]), text.len - strlen(ops[i])));
-			break;
-		}
-	}
-	if (text.len > 2 && text.data[text.len - 1] == '*' && text.data[text.len - 2] == '.')
-		text.len -= 2;
-	out->version = text;
-	if (!dotted_is(text))
-		return stack_error(stack, stack->stack.place, err,
-				   "stack.cuda: '%s' is not a version such as 13.0 or >=12.4,<13",
-				   stack->stack.cuda);
-	return 0;
-}
+	for (size_t i = 0; i < json_array_size(releases); i++) {
+		const json_t *row = json_array_get(releases, i);
+		const char *name = json_string_value(json_object_get(row, "release"));
 
-/* "13.0" fits "13", "13.0" and "13.0.2": only the numbers that both have count. */
-static bool fits(struct slice toolkit, const struct clause *c)
-{
-	struct slice major = { 0 }, minor = { 0 }, rest = c->version, cut;
-	int order;
-
-	if (c->op[0] != '=') {
-		order = dotted_compare(toolkit, c->version);
-		return str_equal(c->op, ">=")   ? order >= 0
-		       : str_equal(c->op, "<=") ? order <= 0
-		       : str_equal(c->op, ">")  ? order > 0
-						: order < 0;
-	}
-	slice_cut(&rest, '.', &major);
-	if (rest.data)
-		slice_cut(&rest, '.', &minor);
-	rest = toolkit;
-	slice_cut(&rest, '.', &cut);
-	if (dotted_compare(major, cut) != 0)
-		return false;
-	return !minor.data || dotted_compare(minor, rest) == 0;
-}
-
-static int fits_all(const struct stack *stack, const char *toolkit, bool *out, struct error *err)
-{
-	struct slice rest = slice_str(stack->stack.cuda), piece;
-
-	*out = true;
-	while (slice_cut(&rest, ',', &piece)) {
-		struct clause c;
-
-		if (read_clause(stack, piece, &c, err) < 0)
-			return -1;
-		*out = *out && fits(slice_str(toolkit), &c);
-	}
-	return 0;
-}
-
-int toolkit_choose(const struct stack *stack, struct arena *arena, const char **out,
-		   struct error *err)
-{
-	cleanup_json json_t *table = NULL;
-	json_t *toolkits;
-
-	*out = NULL;
-	if (!stack->stack.cuda)
-		return 0;
-	if (read_table(&table, err) < 0 ||
-	    json_get_array(table, "", "toolkits", &toolkits, err) < 0)
-		return -1;
-	for (size_t i = json_array_size(toolkits); i-- > 0 && !*out;) {
-		const char *cuda;
-		bool fit;
-
-		if (json_get_str(json_array_get(toolkits, i), "toolkits", "cuda", &cuda, err) < 0 ||
-		    fits_all(stack, cuda, &fit, err) < 0)
-			return -1;
-		if (fit)
-			*out = arena_strdup(arena, cuda);
-	}
-	if (!*out)
-		return error_set(err, ERROR_VERDICT,
-				 "stack.cuda: no known CUDA toolkit fits \"%s\"",
-				 stack->stack.cuda);
-	return 0;
-}
-
-/* The row of a toolkit. */
-static const json_t *find_toolkit(const json_t *table, const char *cuda)
-{
-	const json_t *toolkits = json_object_get(table, "toolkits");
-
-	for (size_t i = 0; i < json_array_size(toolkits); i++) {
-		const json_t *row = json_array_get(toolkits, i);
-		const char *name = json_string_value(json_object_get(row, "cuda"));
-
-		if (name && str_equal(name, cuda))
-			return row;
+		if (name && str_equal(name, release))
+			return json_string_value(
+				json_object_get(json_object_get(row, "versions"), id));
 	}
 	return NULL;
 }
@@ -156,6 +60,14 @@ static const char *python_constraint(const char *version, struct arena *arena)
 	return arena_printf(arena, "==%s.*", version);
 }
 
+/* Whether a row is for that version: its range, if it has one, holds it. */
+static bool row_holds(const json_t *row, const char *key, const char *version)
+{
+	const char *range = json_string_value(json_object_get(row, key));
+
+	return !range || !version || dotted_in(version, range);
+}
+
 /* Whether the stack section asks for that component in this profile. */
 static bool is_wanted(const struct stack *stack, const json_t *component, const char *id,
 		      enum stack_profile profile, bool math)
@@ -166,30 +78,76 @@ static bool is_wanted(const struct stack *stack, const json_t *component, const 
 	       (math && has_profile(component, "runtime"));
 }
 
-int toolkit_components(const struct stack *stack, const char *cuda, enum stack_profile profile,
-		       bool math, struct arena *arena, struct toolkit_components *out,
-		       struct error *err)
+static int read_component(const json_t *row, struct arena *arena, struct toolkit_component *out,
+			  struct error *err)
 {
-	cleanup_free char *major = xstrndup(cuda, strcspn(cuda, "."));
+	out->row = row;
+	if (json_get_str(row, "components", "id", &out->id, err) < 0 ||
+	    json_get_str_opt(row, "components", "redist", &out->redist, err) < 0)
+		return -1;
+	out->id = arena_strdup(arena, out->id);
+	out->redist = out->redist ? arena_strdup(arena, out->redist) : NULL;
+	out->optional = json_is_true(json_object_get(row, "optional"));
+	return 0;
+}
+
+/* The version of the solved stack: the solver's own, or the release's. */
+static void set_version(const struct solved_stack *solved, const json_t *table, struct arena *arena,
+			struct toolkit_component *c)
+{
+	const char *version = str_equal(c->id, "cudnn")  ? solved->cudnn
+			      : str_equal(c->id, "nccl") ? solved->nccl
+			      : solved->release ? release_version(table, solved->release, c->id)
+						: NULL;
+
+	c->version = version ? arena_strdup(arena, version) : NULL;
+	c->exact = solved->exact && version && !c->range;
+}
+
+int toolkit_components(const struct stack *stack, const struct solved_stack *solved,
+		       enum stack_profile profile, bool math, struct arena *arena,
+		       struct toolkit_components *out, struct error *err)
+{
+	cleanup_free char *major = xstrndup(solved->cuda, strcspn(solved->cuda, "."));
 	json_t *components;
 
 	if (read_table(&out->table, err) < 0 ||
 	    json_get_array(out->table, "", "components", &components, err) < 0)
 		return -1;
 	for (size_t i = 0; i < json_array_size(components); i++) {
-		struct toolkit_component c = { .row = json_array_get(components, i) };
+		struct toolkit_component c = { 0 };
 
-		if (json_get_str(c.row, "components", "id", &c.id, err) < 0 ||
-		    json_get_str_opt(c.row, "components", "redist", &c.redist, err) < 0)
+		if (read_component(json_array_get(components, i), arena, &c, err) < 0)
 			return -1;
-		if (!is_wanted(stack, c.row, c.id, profile, math))
+		if (!is_wanted(stack, c.row, c.id, profile, math) ||
+		    !row_holds(c.row, "cuda", solved->cuda))
 			continue;
-		c.id = arena_strdup(arena, c.id);
-		c.redist = c.redist ? arena_strdup(arena, c.redist) : NULL;
 		c.wheel =
 			json_string_value(json_object_get(json_object_get(c.row, "wheels"), major));
 		c.range = profile != PROFILE_BASE ? asked_version(stack, c.id) : NULL;
+		set_version(solved, out->table, arena, &c);
 		vec_push(out, c);
+	}
+	return 0;
+}
+
+int toolkit_compat(const struct solved_stack *solved, struct arena *arena,
+		   struct toolkit_components *out, struct error *err)
+{
+	json_t *components;
+
+	if (!solved->compat)
+		return 0;
+	if (read_table(&out->table, err) < 0 ||
+	    json_get_array(out->table, "", "components", &components, err) < 0)
+		return -1;
+	for (size_t i = 0; i < json_array_size(components); i++) {
+		struct toolkit_component c = { 0 };
+
+		if (read_component(json_array_get(components, i), arena, &c, err) < 0)
+			return -1;
+		if (str_equal(c.id, "compat"))
+			vec_push(out, c);
 	}
 	return 0;
 }
@@ -201,11 +159,12 @@ void toolkit_components_release(struct toolkit_components *components)
 	components->table = NULL;
 }
 
-int toolkit_requirement(const struct stack *stack, const struct toolkit_components *components,
-			const struct toolkit_component *c, const char *cuda, struct arena *arena,
-			const char **out, struct error *err)
+int toolkit_requirement(const struct stack *stack, const struct solved_stack *solved,
+			const struct toolkit_component *c, struct arena *arena, const char **out,
+			struct error *err)
 {
-	const char *kind, *own;
+	cleanup_free char *minor = xasprintf("%s.", solved->cuda);
+	const char *kind;
 
 	if (json_get_str(c->row, "components", "version", &kind, err) < 0)
 		return -1;
@@ -213,43 +172,82 @@ int toolkit_requirement(const struct stack *stack, const struct toolkit_componen
 		*out = arena_printf(arena, "%s%s", c->wheel, python_constraint(c->range, arena));
 		return 0;
 	}
-	if (str_equal(kind, "toolkit")) {
-		*out = arena_printf(arena, "%s==%s.*", c->wheel, cuda);
+	/* Of what carries the toolkit's own number any build will do, unless one is named. */
+	if (str_equal(kind, "toolkit") && !c->exact &&
+	    (!c->version || str_starts(c->version, minor))) {
+		*out = arena_printf(arena, "%s==%s.*", c->wheel, solved->cuda);
 		return 0;
 	}
-	own = json_string_value(json_object_get(
-		json_object_get(find_toolkit(components->table, cuda), "own"), c->id));
-	if (!own)
+	if (!c->version)
 		return stack_error(
 			stack, stack->stack.place, err,
 			"stack.cuda: the table does not say which %s belongs to CUDA %s; "
 			"name the packages yourself",
-			c->id, cuda);
-	*out = arena_printf(arena, "%s==%s", c->wheel, own);
+			c->id, solved->release ? solved->release : solved->cuda);
+	*out = arena_printf(arena, "%s==%s", c->wheel, c->version);
 	return 0;
 }
 
-int toolkit_wheels(const struct stack *stack, const char *cuda, enum stack_profile profile,
-		   bool math, struct arena *arena, struct toolkit_packages *out, struct error *err)
+/* "libcublas-{M}-{m}" → "libcublas-12-6" */
+static const char *fill_name(const char *pattern, const char *cuda, struct arena *arena)
 {
-	cleanup_toolkit_components struct toolkit_components components = { 0 };
+	struct slice minor = slice_str(cuda), major = { 0 };
+	cleanup_strbuf struct strbuf b = { 0 };
 
-	if (toolkit_components(stack, cuda, profile, math, arena, &components, err) < 0)
-		return -1;
-	for (size_t i = 0; i < components.len; i++) {
-		const struct toolkit_component *c = &components.items[i];
-		struct stack_package package = { .place = stack->stack.place };
+	slice_cut(&minor, '.', &major);
+	while (*pattern) {
+		if (str_starts(pattern, "{M}") || str_starts(pattern, "{m}")) {
+			struct slice s = pattern[1] == 'M' ? major : minor;
 
-		if (!c->wheel)
-			continue;
-		if (toolkit_requirement(stack, &components, c, cuda, arena, &package.spec, err) < 0)
-			return -1;
-		vec_push(out, package);
+			strbuf_add(&b, s.data, s.len);
+			pattern += strlen("{M}");
+		} else {
+			strbuf_addc(&b, *pattern++);
+		}
+	}
+	return arena_strdup(arena, strbuf_text(&b));
+}
+
+static int add_names(const json_t *row, const char *key, const char *cuda, struct arena *arena,
+		     struct toolkit_names *out, struct error *err)
+{
+	const json_t *names = json_object_get(row, key);
+
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *pattern = json_string_value(json_array_get(names, i));
+
+		if (!pattern || out->count == TOOLKIT_NAMES)
+			return error_set(err, ERROR_FORMAT,
+					 "components.json: %s is no list of at most %d names", key,
+					 TOOLKIT_NAMES);
+		out->items[out->count++] = fill_name(pattern, cuda, arena);
 	}
 	return 0;
 }
 
-int toolkit_require(const struct stack *stack, const char *cuda, struct arena *arena,
+int toolkit_names(const struct toolkit_component *c, const char *kind, const char *cuda,
+		  enum stack_profile profile, struct arena *arena, struct toolkit_names *out,
+		  struct error *err)
+{
+	const json_t *rows = json_object_get(c->row, kind);
+
+	*out = (struct toolkit_names){ 0 };
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const json_t *row = json_array_get(rows, i);
+
+		if (!row_holds(row, "cuda", cuda) || !row_holds(row, "version", c->version))
+			continue;
+		*out = (struct toolkit_names){ .marked = json_is_true(
+						       json_object_get(row, "marked")) };
+		if (add_names(row, "runtime", cuda, arena, out, err) < 0 ||
+		    (profile == PROFILE_DEVEL &&
+		     add_names(row, "devel", cuda, arena, out, err) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+int toolkit_require(const struct stack *stack, const char *cuda, bool compat, struct arena *arena,
 		    const char **out, struct error *err)
 {
 	cleanup_tables struct tables tables = { 0 };
@@ -259,5 +257,5 @@ int toolkit_require(const struct stack *stack, const char *cuda, struct arena *a
 		return -1;
 	if (tables_load(NULL, &tables, err) < 0)
 		return -1;
-	return require_value(&tables, cuda, floor, false, arena, out, err);
+	return require_value(&tables, cuda, floor, compat, arena, out, err);
 }

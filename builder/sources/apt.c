@@ -223,7 +223,7 @@ static int find_root(struct apt_session *s, const struct source_request *request
 		return unknown(s, package, &spec, request->source, err);
 	/* The named source and version count, also for what depends on it. */
 	deb_universe_force(&s->universe, at);
-	add_root(roots, at, true, request->toolkit);
+	add_root(roots, at, !request->toolkit, request->toolkit);
 	return 0;
 }
 
@@ -239,10 +239,12 @@ static void add_essential(struct apt_session *s, struct roots *roots)
 	}
 }
 
-/* Whether a choice came in through a root of the toolkit. */
-static bool from_toolkit(const struct roots *roots, const struct deb_answer *answer,
-			 uint32_t package)
+/* Whether a choice came in through a root of the toolkit, and from the same source. */
+static bool from_toolkit(const struct deb_universe *u, const struct roots *roots,
+			 const struct deb_answer *answer, uint32_t package)
 {
+	const char *id = u->indexes.items[u->packages.items[package].index].id;
+
 	for (size_t hops = 0; package != DEB_NONE && hops <= answer->choices.len; hops++) {
 		uint32_t wanted_by = DEB_NONE;
 
@@ -255,7 +257,9 @@ static bool from_toolkit(const struct roots *roots, const struct deb_answer *ans
 		package = wanted_by;
 	}
 	for (size_t i = 0; i < roots->items.len; i++) {
-		if (roots->items.items[i].root.package == package && roots->items.items[i].toolkit)
+		if (roots->items.items[i].root.package == package &&
+		    roots->items.items[i].toolkit &&
+		    str_equal(u->indexes.items[u->packages.items[package].index].id, id))
 			return true;
 	}
 	return false;
@@ -281,7 +285,7 @@ static int append(struct apt_session *s, const struct roots *roots, const char *
 			.url = arena_strdup(a, url),
 			.size = p->size,
 			.requested = c->requested,
-			.toolkit = from_toolkit(roots, answer, c->package),
+			.toolkit = from_toolkit(&s->universe, roots, answer, c->package),
 		};
 
 		if (digest_parse_sha256_hex(p->sha256, &input.digest, err) < 0)
@@ -314,9 +318,7 @@ static int resolve(struct apt_session *s, const struct source_request *requests,
 	const char *stage = count && requests[0].stage ? requests[0].stage->name : "";
 	int rc;
 
-	if (apt_session_open(s, err) < 0)
-		return -1;
-	set_cuda(s);
+	deb_universe_unforce(&s->universe);
 	keep_versions(s, stage);
 	if (whole_os)
 		add_essential(s, roots);
@@ -343,32 +345,138 @@ static int resolve(struct apt_session *s, const struct source_request *requests,
 	return append(s, roots, stage, &answer, err);
 }
 
+static void session_free(struct apt_session *s)
+{
+	apt_session_release(s);
+	free(s);
+}
+
+void apt_sessions_release(struct apt_sessions *sessions)
+{
+	for (size_t i = 0; i < sessions->len; i++)
+		session_free(sessions->items[i]);
+	vec_release(sessions);
+}
+
+/* The session of the platform: kept where the context has a place for it, else the caller's. */
+static struct apt_session *open_session(const struct apt_machine *machine,
+					const struct source_context *context, struct error *err)
+{
+	const char *arch = apt_debian_arch(&context->platform);
+	struct apt_session *s;
+
+	if (!arch) {
+		error_set(err, ERROR_USAGE, "Debian has no architecture for %s/%s",
+			  context->platform.os, context->platform.architecture);
+		return NULL;
+	}
+	for (size_t i = 0; context->apt && i < context->apt->len; i++) {
+		s = context->apt->items[i];
+		if (str_equal(s->arch, arch)) {
+			s->context = context;
+			return s;
+		}
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->machine = *machine;
+	s->context = context;
+	s->arch = arch;
+	s->access = (struct apt_access){ .store = context->store,
+					 .http = context->http,
+					 .now = machine->now };
+	if (apt_session_open(s, err) < 0) {
+		session_free(s);
+		return NULL;
+	}
+	set_cuda(s);
+	if (context->apt)
+		vec_push(context->apt, s);
+	return s;
+}
+
 int apt_resolve_on(const struct apt_machine *machine, const struct source_context *context,
 		   const struct source_request *requests, size_t count, bool whole_os,
 		   struct error *err)
 {
-	struct apt_session s = {
-		.machine = machine,
-		.context = context,
-		.arch = apt_debian_arch(&context->platform),
-		.access = { .store = context->store, .http = context->http, .now = machine->now },
-	};
+	struct apt_session *s = open_session(machine, context, err);
 	struct roots roots = { 0 };
 	int rc;
 
-	if (!s.arch)
-		return error_set(err, ERROR_USAGE, "Debian has no architecture for %s/%s",
-				 context->platform.os, context->platform.architecture);
-	rc = resolve(&s, requests, count, whole_os, &roots, err);
+	if (!s)
+		return -1;
+	rc = resolve(s, requests, count, whole_os, &roots, err);
 	vec_release(&roots.items);
-	apt_session_release(&s);
+	if (!context->apt)
+		session_free(s);
 	return rc;
+}
+
+static struct apt_machine this_machine(void)
+{
+	return (struct apt_machine){ .root = "/", .now = (int64_t)time(NULL) };
 }
 
 int apt_resolve(const struct source_context *context, const struct source_request *requests,
 		size_t count, bool whole_os, struct error *err)
 {
-	struct apt_machine machine = { .root = "/", .now = (int64_t)time(NULL) };
+	struct apt_machine machine = this_machine();
 
 	return apt_resolve_on(&machine, context, requests, count, whole_os, err);
+}
+
+/* Better first by the wish, then by the CUDA it was built for, then by version. */
+static uint32_t best_offer(struct apt_session *s, const char *id, struct slice name,
+			   const struct version_wish *wish)
+{
+	const struct deb_universe *u = &s->universe;
+	const struct deb_name *n = deb_universe_name(u, name);
+	uint32_t best = DEB_NONE;
+	unsigned best_rank = 0;
+
+	for (uint32_t at = n ? n->first : DEB_NONE; at != DEB_NONE;
+	     at = u->packages.items[at].next) {
+		const struct deb_package *p = &u->packages.items[at];
+		unsigned cuda = deb_cuda_rank(u, p->version);
+		unsigned rank = (unsigned)version_meets(p->version, wish) << 16 | cuda;
+
+		if (!str_equal(u->indexes.items[p->index].id, id) || rank < 1 << 16 ||
+		    cuda < (wish->marked ? 2 : 1) ||
+		    !slice_equal(deb_package_arch(u, p), slice_str(u->arch)) ||
+		    deb_pin_priority(u, p) < 0)
+			continue;
+		if (rank > best_rank ||
+		    (rank == best_rank &&
+		     deb_version_compare(p->version, u->packages.items[best].version) > 0)) {
+			best = at;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+int apt_offers_on(const struct apt_machine *machine, const struct source_context *context,
+		  const struct stack_source *source, const char *name,
+		  const struct version_wish *wish, const char **out, struct error *err)
+{
+	struct apt_session *s = open_session(machine, context, err);
+	uint32_t at;
+
+	*out = NULL;
+	if (!s)
+		return -1;
+	at = best_offer(s, source->id, slice_str(name), wish);
+	if (at != DEB_NONE)
+		*out = arena_slice(&context->lock->arena, s->universe.packages.items[at].version);
+	if (!context->apt)
+		session_free(s);
+	return 0;
+}
+
+int apt_offers(const struct source_context *context, const struct stack_source *source,
+	       const char *name, const struct version_wish *wish, const char **out,
+	       struct error *err)
+{
+	struct apt_machine machine = this_machine();
+
+	return apt_offers_on(&machine, context, source, name, wish, out, err);
 }

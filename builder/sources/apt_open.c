@@ -184,7 +184,7 @@ static int host_keys(struct apt_session *s, const struct apt_source *entry, stru
 					 KEYS_LIMIT);
 		if (word.data[0] == '/')
 			out->paths[out->keys.keyring_count++] =
-				fs_join(s->machine->root, arena_slice(a, word) + 1);
+				fs_join(s->machine.root, arena_slice(a, word) + 1);
 		else if (is_fingerprint(word))
 			out->fingerprints[out->keys.fingerprint_count++] = arena_slice(a, word);
 		else
@@ -258,7 +258,7 @@ static int add_host(struct apt_session *s, const struct stack_source *source, st
 	size_t used = 0;
 
 	if (!s->host_read) {
-		if (apt_config_read(s->machine->root, &s->host, err) < 0)
+		if (apt_config_read(s->machine.root, &s->host, err) < 0)
 			return error_wrap(err, "source '%s'", source->id);
 		s->host_read = true;
 		mention_proxy(s);

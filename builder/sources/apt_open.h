@@ -10,7 +10,7 @@
 #include "builder/sources/apt_repository.h"
 
 struct apt_session {
-	const struct apt_machine *machine;
+	struct apt_machine machine;
 	const struct source_context *context;
 	const char *arch; /* Debian's name of the platform's */
 	struct apt_access access;

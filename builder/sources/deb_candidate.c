@@ -119,11 +119,8 @@ int deb_pin_priority(const struct deb_universe *u, const struct deb_package *p)
 	return default_priority(u, &u->indexes.items[p->index]);
 }
 
-/*
- * "2.28.3-1+cuda12.9": the build's CUDA. The highest minor that is not above the stack's is the
- * best; 0 when another major or a newer minor; versions without the mark rank 1.
- */
-static unsigned cuda_rank(const struct deb_universe *u, struct slice version)
+/* The highest minor that is not above the stack's is the best; another major never fits. */
+unsigned deb_cuda_rank(const struct deb_universe *u, struct slice version)
 {
 	const uint8_t *mark = version.len ? memmem(version.data, version.len, "+cuda", 5) : NULL;
 	struct slice rest, major_text, minor_text;
@@ -173,7 +170,7 @@ static uint32_t best_of(struct deb_universe *u, const struct deb_name *name, str
 		    (pattern.len && !deb_version_matches(p->version, pattern)))
 			continue;
 		it.priority = deb_pin_priority(u, p);
-		it.cuda = cuda_rank(u, p->version);
+		it.cuda = deb_cuda_rank(u, p->version);
 		/* A version that was asked for by name is not subject to pins. */
 		if ((it.priority < 0 && !pattern.len) || !it.cuda)
 			continue;
@@ -208,6 +205,14 @@ void deb_universe_force(struct deb_universe *u, uint32_t package)
 	if (n && slice_equal(deb_package_arch(u, p), slice_str(u->arch))) {
 		n->candidate = package;
 		n->looked_up = n->forced = true;
+	}
+}
+
+void deb_universe_unforce(struct deb_universe *u)
+{
+	for (size_t i = 0; i < u->names.len; i++) {
+		if (u->names.items[i].forced)
+			u->names.items[i].looked_up = u->names.items[i].forced = false;
 	}
 }
 

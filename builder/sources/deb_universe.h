@@ -122,6 +122,13 @@ uint32_t deb_candidate(struct deb_universe *u, struct slice name, struct slice a
 uint32_t deb_mention_rank(struct deb_universe *u, uint32_t package);
 /* Make a package the candidate of its name, as "name=version" does. */
 void deb_universe_force(struct deb_universe *u, uint32_t package);
+/* Take all of that back. */
+void deb_universe_unforce(struct deb_universe *u);
+/*
+ * "2.28.3-1+cuda12.9": how well a build fits the stack's CUDA. 0: it does not; 1: its version does
+ * not say; else the higher the nearer.
+ */
+unsigned deb_cuda_rank(const struct deb_universe *u, struct slice version);
 /* Pin priority of a package; below 0: never. */
 int deb_pin_priority(const struct deb_universe *u, const struct deb_package *p);
 

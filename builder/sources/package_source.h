@@ -39,6 +39,38 @@ struct redist_catalogs {
 
 void redist_catalogs_release(struct redist_catalogs *catalogs);
 
+/* The repositories of the apt and rpm-md sources, opened once per platform. Zeroed: empty. */
+struct apt_sessions {
+	struct apt_session **items;
+	size_t len, cap;
+};
+struct rpm_sessions {
+	struct rpm_session **items;
+	size_t len, cap;
+};
+
+void apt_sessions_release(struct apt_sessions *sessions);
+void rpm_sessions_release(struct rpm_sessions *sessions);
+
+/* Which version of a package the stack section would take. */
+struct version_wish {
+	const char *version; /* best; NULL: not known */
+	bool exact;          /* and no other */
+	const char *range;   /* what will do else; NULL: any */
+	const char *same;    /* the whole version, as of a package that goes with it; NULL */
+	bool marked;         /* only "…+cuda12.6": builds that say for which CUDA they are */
+};
+
+/*
+ * "2.23.4" of "1:2.23.4-1+cuda12.6", for deb and rpm alike: no epoch, no revision. A slice of it.
+ */
+struct slice version_upstream(struct slice version);
+/*
+ * How well a version meets a wish: 2 the very one, 1 another that will do, 0 not at all. A version
+ * with more numbers than the wish names is the very one ("12.6.4.1" of "12.6.4").
+ */
+int version_meets(struct slice version, const struct version_wish *wish);
+
 /* What a source may use at lock time. */
 struct source_context {
 	const struct stack *stack;
@@ -50,7 +82,10 @@ struct source_context {
 	struct lock_platform *inputs; /* of `platform` */
 	struct source_keep keep;
 	const char *cuda;               /* the toolkit "13.0" of the stack, or NULL */
+	struct stack_texts compat;      /* CUDA of the compatibility packages that will do */
 	struct redist_catalogs *redist; /* for redist sources */
+	struct apt_sessions *apt;       /* where opened repositories are kept, or NULL */
+	struct rpm_sessions *rpm;
 };
 
 /* What one stage wants of one source. */
@@ -80,6 +115,17 @@ int rpmmd_resolve(const struct source_context *context, const struct source_requ
 		  size_t count, struct error *err) MUST_USE;
 int wheels_resolve(const struct source_context *context, const struct source_request *requests,
 		   size_t count, struct error *err) MUST_USE;
+/*
+ * The version of a package that an apt or rpm-md source offers for a wish: the best that meets it,
+ * of equals the one built for the highest CUDA that fits the stack's, then the newest. *out is NULL
+ * when there is none, else in the lock's arena. Errors: as apt_resolve, of the repositories.
+ */
+int apt_offers(const struct source_context *context, const struct stack_source *source,
+	       const char *name, const struct version_wish *wish, const char **out,
+	       struct error *err) MUST_USE;
+int rpmmd_offers(const struct source_context *context, const struct stack_source *source,
+		 const char *name, const struct version_wish *wish, const char **out,
+		 struct error *err) MUST_USE;
 /* Locks the whole folder (or the sub-folders named as packages). */
 int dir_resolve(const struct source_context *context, const struct source_request *request,
 		struct error *err) MUST_USE;

@@ -325,6 +325,25 @@ static const char *platform_name(const struct platform *platform)
 	return NULL;
 }
 
+/*
+ * The archive of a component. Of the compatibility package any will do that the hosts of the floor
+ * may use: its own CUDA first, then newer ones, of which this product has but one or two.
+ */
+static int choose(const struct source_context *context, const struct redist_component *c,
+		  const char *platform, const struct redist_file **out, struct error *err)
+{
+	struct error ignored = { 0 };
+
+	for (size_t i = 0; str_starts(c->key, "cuda_compat") && i < context->compat.count; i++) {
+		cleanup_free char *variant = xasprintf("cuda%s", context->compat.items[i]);
+
+		if (redist_json_choose(c, platform, context->compat.items[i], out, &ignored) == 0 &&
+		    (!*(*out)->variant || str_equal((*out)->variant, variant)))
+			return 0;
+	}
+	return redist_json_choose(c, platform, context->cuda, out, err);
+}
+
 int redist_serves(const struct source_context *context, const struct stack_source *source,
 		  const char *component, const char *range, bool *out, struct error *err)
 {
@@ -341,7 +360,7 @@ int redist_serves(const struct source_context *context, const struct stack_sourc
 		return -1;
 	c = redist_json_find(&catalog->manifest, component);
 	*out = c && platform && !refusal && dotted_in(c->version, range) &&
-	       redist_json_choose(c, platform, context->cuda, &file, &ignored) == 0;
+	       choose(context, c, platform, &file, &ignored) == 0;
 	return 0;
 }
 
@@ -430,7 +449,7 @@ static int take(const struct wanted *w, const struct redist_component *c, struct
 				 "%s: redistrib manifests have no archives for %s/%s",
 				 w->catalog->file, w->context->platform.os,
 				 w->context->platform.architecture);
-	if (redist_json_choose(c, platform, w->context->cuda, &file, err) < 0)
+	if (choose(w->context, c, platform, &file, err) < 0)
 		return error_wrap(err, "source %s: %s", w->catalog->source, w->catalog->file);
 	in.stage = arena_strdup(arena, w->request->stage->name);
 	in.source = arena_strdup(arena, w->catalog->source);

@@ -1,12 +1,12 @@
 #include "builder/sources/rpmmd.h"
 
 #include <solv/dataiterator.h>
+#include <solv/evr.h>
 #include <solv/policy.h>
 #include <solv/pool.h>
 #include <solv/poolarch.h>
 #include <solv/problems.h>
 #include <solv/repo.h>
-#include <solv/repo_repomdxml.h>
 #include <solv/repo_rpmmd.h>
 #include <solv/selection.h>
 #include <solv/solver.h>
@@ -17,6 +17,7 @@
 #include "builder/sources/apt_release.h"
 #include "builder/sources/apt_repository.h"
 #include "builder/sources/package_source.h"
+#include "builder/sources/rpmmd_solv.h"
 #include "formats/compress.h"
 
 enum { SPEC_LIMIT = 255, QUOTE_LIMIT = 80, SHOWN = 6, PROBLEMS_SHOWN = 20 };
@@ -33,10 +34,11 @@ struct rpm_repo {
 struct rpm_root {
 	const struct stack_source *source;
 	const struct stack_package *package;
+	bool toolkit; /* the stack section asks for it, not the user */
 	Queue solvables;
 };
 
-struct session {
+struct rpm_session {
 	const struct source_context *context;
 	struct rpmmd_access access;
 	const char *stage;
@@ -46,10 +48,11 @@ struct session {
 	Queue jobs;
 	VEC(struct rpm_repo *) repos;
 	VEC(struct rpm_root) roots;
+	bool has_filelists;
 	struct arena arena;
 };
 
-static void release_roots(struct session *s)
+static void release_roots(struct rpm_session *s)
 {
 	for (size_t i = 0; i < s->roots.len; i++)
 		queue_free(&s->roots.items[i].solvables);
@@ -57,7 +60,7 @@ static void release_roots(struct session *s)
 	queue_empty(&s->jobs);
 }
 
-static void session_release(struct session *s)
+static void session_release(struct rpm_session *s)
 {
 	release_roots(s);
 	vec_release(&s->roots);
@@ -74,113 +77,6 @@ static void session_release(struct session *s)
 	map_free(&s->considered);
 	free(s->machine);
 	arena_release(&s->arena);
-}
-
-/* ---- repomd.xml ---- */
-
-static Pool *new_pool(void)
-{
-	Pool *pool = pool_create();
-
-	pool_setdebugmask(pool, 0); /* nothing of libsolv is printed but by us */
-	return pool;
-}
-
-static int set_digest(const unsigned char *bytes, Id type, struct digest *out)
-{
-	if (!bytes || (type != REPOKEY_TYPE_SHA256 && type != REPOKEY_TYPE_SHA512))
-		return -1;
-	*out = (struct digest){ .algorithm = type == REPOKEY_TYPE_SHA256 ? DIGEST_SHA256
-									 : DIGEST_SHA512 };
-	memcpy(out->bytes, bytes, digest_size(out->algorithm));
-	return 0;
-}
-
-/* 1; 0 when there is no file of that type. */
-static int read_file(Pool *pool, Repo *repo, const char *type, const char *name,
-		     struct arena *arena, struct rpmmd_file *out, struct error *err)
-{
-	cleanup_strbuf struct strbuf quoted = { 0 };
-	Dataiterator di;
-	const char *location = NULL;
-	const unsigned char *checksum = NULL;
-	Id checksum_type = 0;
-	bool found;
-
-	dataiterator_init(&di, pool, repo, SOLVID_META, REPOSITORY_REPOMD_TYPE, type,
-			  SEARCH_STRING);
-	dataiterator_prepend_keyname(&di, REPOSITORY_REPOMD);
-	found = dataiterator_step(&di);
-	if (found) {
-		dataiterator_setpos_parent(&di);
-		location = pool_lookup_str(pool, SOLVID_POS, REPOSITORY_REPOMD_LOCATION);
-		checksum = pool_lookup_bin_checksum(pool, SOLVID_POS, REPOSITORY_REPOMD_CHECKSUM,
-						    &checksum_type);
-		out->size = pool_lookup_num(pool, SOLVID_POS, REPOSITORY_REPOMD_SIZE, 0);
-	}
-	dataiterator_free(&di);
-	if (!found)
-		return 0;
-	if (!location || !rpmmd_is_path(location)) {
-		strbuf_add_quoted(&quoted, slice_str(location ? location : ""), QUOTE_LIMIT);
-		return error_set(err, ERROR_FORMAT,
-				 "%s: the location of '%s' is no path below it: %s", name, type,
-				 strbuf_text(&quoted));
-	}
-	out->location = arena_strdup(arena, location);
-	if (set_digest(checksum, checksum_type, &out->digest) < 0)
-		return error_set(
-			err, ERROR_INTEGRITY,
-			"%s: '%s' has no checksum of type sha256 or sha512; use a repository "
-			"that has",
-			name, type);
-	if (!out->size)
-		return error_set(err, ERROR_FORMAT, "%s: '%s' has no size", name, type);
-	return 1;
-}
-
-static int read_files(Pool *pool, Repo *repo, const char *name, struct arena *arena,
-		      struct rpmmd_index *out, struct error *err)
-{
-	const char *revision = repo_lookup_str(repo, SOLVID_META, REPOSITORY_REVISION);
-	uint64_t date = repo_lookup_num(repo, SOLVID_META, REPOSITORY_TIMESTAMP, 0);
-	int rc = read_file(pool, repo, "primary", name, arena, &out->primary, err);
-
-	if (rc == 0)
-		return error_set(err, ERROR_FORMAT, "%s: names no primary metadata", name);
-	if (rc < 0 || read_file(pool, repo, "filelists", name, arena, &out->filelists, err) < 0)
-		return -1;
-	if (!date && (!revision || !slice_u64(slice_str(revision), &date)))
-		date = 0;
-	out->date =
-		date < UINT64_C(1) << 36 ? (int64_t)date : 0; /* later than year 4000: no date */
-	return 0;
-}
-
-int rpmmd_index_parse(struct slice text, const char *name, struct arena *arena,
-		      struct rpmmd_index *out, struct error *err)
-{
-	Pool *pool;
-	Repo *repo;
-	FILE *file;
-	int rc;
-
-	*out = (struct rpmmd_index){ 0 };
-	if (!text.len)
-		return error_set(err, ERROR_FORMAT, "%s: is empty", name);
-	file = fmemopen((void *)(uintptr_t)text.data, text.len, "r");
-	if (!file)
-		return error_set_errno(err, errno, "%s", name);
-	pool = new_pool();
-	repo = repo_create(pool, "repomd");
-	rc = repo_add_repomdxml(repo, file, 0);
-	fclose(file);
-	if (rc != 0)
-		error_set(err, ERROR_FORMAT, "%s: %.200s", name, pool_errstr(pool));
-	else
-		rc = read_files(pool, repo, name, arena, out, err);
-	pool_free(pool);
-	return rc ? -1 : 0;
 }
 
 /* ---- packages ---- */
@@ -221,7 +117,7 @@ static int add_xml(struct rpm_repo *r, struct stream *text, const char *language
 	return stream_drain(text, NULL, err);
 }
 
-static int add_metadata(struct session *s, struct rpm_repo *r, const struct rpmmd_file *which,
+static int add_metadata(struct rpm_session *s, struct rpm_repo *r, const struct rpmmd_file *which,
 			const char *language, int flags, struct error *err)
 {
 	int fd = rpmmd_repository_file(&s->access, &r->repository, which, err);
@@ -240,7 +136,7 @@ static int add_metadata(struct session *s, struct rpm_repo *r, const struct rpmm
 }
 
 /* The same source twice (two stages) is one record. */
-static void record(const struct session *s, const struct rpm_repo *r)
+static void record(const struct rpm_session *s, const struct rpm_repo *r)
 {
 	struct lockfile *lock = s->context->lock;
 	struct lock_source *found = NULL;
@@ -263,7 +159,7 @@ static void record(const struct session *s, const struct rpm_repo *r)
 	found->digest = r->repository.digest;
 }
 
-static int open_source(struct session *s, const struct stack_source *source, int priority,
+static int open_source(struct rpm_session *s, const struct stack_source *source, int priority,
 		       struct error *err)
 {
 	const struct stack *stack = s->context->stack;
@@ -301,7 +197,7 @@ static int open_source(struct session *s, const struct stack_source *source, int
 }
 
 /* The driver is never taken, whoever asks for it, nor a build for another CUDA. */
-static void drop_misfits(struct session *s)
+static void drop_misfits(struct rpm_session *s)
 {
 	const char *cuda = s->context->cuda;
 	Pool *pool = s->pool;
@@ -321,18 +217,18 @@ static void drop_misfits(struct session *s)
 	pool->considered = &s->considered;
 }
 
-static void prepare(struct session *s)
+static void prepare(struct rpm_session *s)
 {
 	drop_misfits(s);
 	pool_addfileprovides(s->pool);
 	pool_createwhatprovides(s->pool);
 }
 
-static int open_all(struct session *s, struct error *err)
+static int open_all(struct rpm_session *s, struct error *err)
 {
 	const struct stack *stack = s->context->stack;
 
-	s->pool = new_pool();
+	s->pool = rpmmd_pool();
 	if (pool_setdisttype(s->pool, DISTTYPE_RPM) < 0)
 		return error_set(err, ERROR_NOT_FOUND,
 				 "the libsolv of this machine does not know RPM packages");
@@ -348,7 +244,7 @@ static int open_all(struct session *s, struct error *err)
 
 /* ---- what is asked for ---- */
 
-static struct rpm_repo *repo_of(const struct session *s, const struct stack_source *source)
+static struct rpm_repo *repo_of(const struct rpm_session *s, const struct stack_source *source)
 {
 	for (size_t i = 0; i < s->repos.len; i++) {
 		if (s->repos.items[i]->source == source)
@@ -357,7 +253,7 @@ static struct rpm_repo *repo_of(const struct session *s, const struct stack_sour
 	return NULL;
 }
 
-static int unknown(struct session *s, const struct rpm_root *root, Queue *elsewhere,
+static int unknown(struct rpm_session *s, const struct rpm_root *root, Queue *elsewhere,
 		   struct error *err)
 {
 	const struct stack_package *package = root->package;
@@ -387,7 +283,7 @@ static int unknown(struct session *s, const struct rpm_root *root, Queue *elsewh
 			   near.best ? near.best : "", near.best ? "'?" : "");
 }
 
-static int check_spec(struct session *s, const struct stack_package *package, struct error *err)
+static int check_spec(struct rpm_session *s, const struct stack_package *package, struct error *err)
 {
 	const char *spec = package->spec ? package->spec : "";
 	cleanup_free char *name = NULL;
@@ -413,7 +309,7 @@ static int check_spec(struct session *s, const struct stack_package *package, st
 }
 
 /* Everything of that source which a specification may be; an install job of it. */
-static int add_root(struct session *s, const struct source_request *request,
+static int add_root(struct rpm_session *s, const struct source_request *request,
 		    const struct stack_package *package, struct error *err)
 {
 	static const int ways[] = {
@@ -427,7 +323,9 @@ static int add_root(struct session *s, const struct source_request *request,
 	if (check_spec(s, package, err) < 0)
 		return -1;
 	root = vec_add(&s->roots);
-	*root = (struct rpm_root){ .source = request->source, .package = package };
+	*root = (struct rpm_root){ .source = request->source,
+				   .package = package,
+				   .toolkit = request->toolkit };
 	queue_init(&root->solvables);
 	queue_init(&selection);
 	queue_init(&elsewhere);
@@ -453,7 +351,7 @@ static int add_root(struct session *s, const struct source_request *request,
 }
 
 /* Packages of the lock before are preferred, where they are still to be had. */
-static void favour_kept(struct session *s)
+static void favour_kept(struct rpm_session *s)
 {
 	const struct source_keep *keep = &s->context->keep;
 	Pool *pool = s->pool;
@@ -477,7 +375,7 @@ static void favour_kept(struct session *s)
 	}
 }
 
-static int add_roots(struct session *s, const struct source_request *requests, size_t count,
+static int add_roots(struct rpm_session *s, const struct source_request *requests, size_t count,
 		     struct error *err)
 {
 	release_roots(s);
@@ -520,7 +418,7 @@ static bool lacks_file(Pool *pool, Id dep)
  * Whether anything that could come in needs a file that the primary metadata does not list. What
  * could come in is everything reachable through Requires: more than what will.
  */
-static bool needs_filelists(struct session *s)
+static bool needs_filelists(struct rpm_session *s)
 {
 	Pool *pool = s->pool;
 	Queue todo, requires;
@@ -558,7 +456,7 @@ static bool needs_filelists(struct session *s)
 	return found;
 }
 
-static int add_filelists(struct session *s, struct error *err)
+static int add_filelists(struct rpm_session *s, struct error *err)
 {
 	for (size_t i = 0; i < s->repos.len; i++) {
 		struct rpm_repo *r = s->repos.items[i];
@@ -570,6 +468,7 @@ static int add_filelists(struct session *s, struct error *err)
 				 REPO_EXTEND_SOLVABLES | REPO_LOCALPOOL, err) < 0)
 			return error_wrap(err, "source '%s'", r->source->id);
 	}
+	s->has_filelists = true;
 	prepare(s);
 	return 0;
 }
@@ -642,7 +541,7 @@ static void explain(Solver *solver, struct strbuf *out)
 	queue_free(&rules);
 }
 
-static char *package_url(const struct session *s, Solvable *package)
+static char *package_url(const struct rpm_session *s, Solvable *package)
 {
 	const char *base = solvable_lookup_str(package, SOLVABLE_MEDIABASE);
 	const char *location = solvable_lookup_location(package, NULL);
@@ -658,12 +557,13 @@ static char *package_url(const struct session *s, Solvable *package)
 	return apt_repository_url(folder, slice_str(location));
 }
 
-static bool is_requested(const struct session *s, Id package)
+/* Whether a package is a root of the user's, or of the stack section's. */
+static bool is_root(const struct rpm_session *s, Id package, bool toolkit)
 {
 	for (size_t i = 0; i < s->roots.len; i++) {
 		const Queue *q = &s->roots.items[i].solvables;
 
-		for (int k = 0; k < q->count; k++) {
+		for (int k = 0; k < q->count && s->roots.items[i].toolkit == toolkit; k++) {
 			if (q->elements[k] == package)
 				return true;
 		}
@@ -671,7 +571,7 @@ static bool is_requested(const struct session *s, Id package)
 	return false;
 }
 
-static int append_one(struct session *s, Id id, struct error *err)
+static int append_one(struct rpm_session *s, Id id, struct error *err)
 {
 	struct arena *a = &s->context->lock->arena;
 	Pool *pool = s->pool;
@@ -680,7 +580,9 @@ static int append_one(struct session *s, Id id, struct error *err)
 	const char *arch = pool_id2str(pool, package->arch);
 	cleanup_free char *url = package_url(s, package);
 	cleanup_strbuf struct strbuf quoted = { 0 };
-	struct lock_input input = { .kind = LOCK_RPM, .requested = is_requested(s, id) };
+	struct lock_input input = { .kind = LOCK_RPM,
+				    .requested = is_root(s, id, false),
+				    .toolkit = is_root(s, id, true) };
 	const unsigned char *checksum;
 	Id type = 0;
 
@@ -693,7 +595,7 @@ static int append_one(struct session *s, Id id, struct error *err)
 				 package->repo->name, strbuf_text(&quoted));
 	checksum = solvable_lookup_bin_checksum(package, SOLVABLE_CHECKSUM, &type);
 	input.size = solvable_lookup_num(package, SOLVABLE_DOWNLOADSIZE, 0);
-	if (set_digest(checksum, type, &input.digest) < 0 ||
+	if (rpmmd_digest(checksum, type, &input.digest) < 0 ||
 	    input.digest.algorithm != DIGEST_SHA256)
 		return error_set(err, ERROR_INTEGRITY,
 				 "source '%s': %s has no checksum of type sha256; use a repository "
@@ -709,7 +611,7 @@ static int append_one(struct session *s, Id id, struct error *err)
 	return 0;
 }
 
-static int append(struct session *s, Solver *solver, struct error *err)
+static int append(struct rpm_session *s, Solver *solver, struct error *err)
 {
 	Transaction *t = solver_create_transaction(solver);
 	size_t before = s->context->inputs->inputs.len;
@@ -724,7 +626,7 @@ static int append(struct session *s, Solver *solver, struct error *err)
 	return rc;
 }
 
-static int solve(struct session *s, struct error *err)
+static int solve(struct rpm_session *s, struct error *err)
 {
 	Solver *solver = solver_create(s->pool);
 	cleanup_strbuf struct strbuf why = { 0 };
@@ -744,33 +646,124 @@ static int solve(struct session *s, struct error *err)
 	return rc;
 }
 
-static int resolve(struct session *s, const struct source_request *requests, size_t count,
+static int resolve(struct rpm_session *s, const struct source_request *requests, size_t count,
 		   struct error *err)
 {
-	if (open_all(s, err) < 0 || add_roots(s, requests, count, err) < 0)
+	s->stage = count && requests[0].stage ? requests[0].stage->name : "";
+	if (add_roots(s, requests, count, err) < 0)
 		return -1;
 	/* Selections are good for one reading of the providers only. */
-	if (needs_filelists(s) &&
+	if (!s->has_filelists && needs_filelists(s) &&
 	    (add_filelists(s, err) < 0 || add_roots(s, requests, count, err) < 0))
 		return -1;
 	return solve(s, err);
 }
 
+/* ---- sessions ---- */
+
+static void session_free(struct rpm_session *s)
+{
+	session_release(s);
+	free(s);
+}
+
+void rpm_sessions_release(struct rpm_sessions *sessions)
+{
+	for (size_t i = 0; i < sessions->len; i++)
+		session_free(sessions->items[i]);
+	vec_release(sessions);
+}
+
+/* The session of the platform: kept where the context has a place for it, else the caller's. */
+static struct rpm_session *open_session(const struct source_context *context, struct error *err)
+{
+	cleanup_free char *machine = apt_fill_url("{arch}", &context->platform);
+	struct rpm_session *s;
+
+	if (!machine) {
+		error_set(err, ERROR_USAGE, "RPM has no architecture for %s/%s",
+			  context->platform.os, context->platform.architecture);
+		return NULL;
+	}
+	for (size_t i = 0; context->rpm && i < context->rpm->len; i++) {
+		s = context->rpm->items[i];
+		if (str_equal(s->machine, machine)) {
+			s->context = context;
+			return s;
+		}
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->context = context;
+	s->access = (struct rpmmd_access){ .store = context->store, .http = context->http };
+	s->machine = steal_ptr(&machine);
+	queue_init(&s->jobs);
+	if (open_all(s, err) < 0) {
+		session_free(s);
+		return NULL;
+	}
+	if (context->rpm)
+		vec_push(context->rpm, s);
+	return s;
+}
+
 int rpmmd_resolve(const struct source_context *context, const struct source_request *requests,
 		  size_t count, struct error *err)
 {
-	struct session s = {
-		.context = context,
-		.access = { .store = context->store, .http = context->http },
-		.stage = count && requests[0].stage ? requests[0].stage->name : "",
-		.machine = apt_fill_url("{arch}", &context->platform),
-	};
+	struct rpm_session *s = open_session(context, err);
 	int rc;
 
-	queue_init(&s.jobs);
-	rc = !s.machine ? error_set(err, ERROR_USAGE, "RPM has no architecture for %s/%s",
-				    context->platform.os, context->platform.architecture)
-			: resolve(&s, requests, count, err);
-	session_release(&s);
+	if (!s)
+		return -1;
+	rc = resolve(s, requests, count, err);
+	if (!context->rpm)
+		session_free(s);
 	return rc;
+}
+
+/* Better first by the wish, then by the CUDA it was built for, then by version. */
+static const char *best_offer(const struct rpm_session *s, const char *id, const char *name,
+			      const struct version_wish *wish)
+{
+	Pool *pool = s->pool;
+	const char *best = NULL;
+	int best_rank = 0;
+	Id p;
+
+	FOR_POOL_SOLVABLES(p)
+	{
+		const Solvable *it = &pool->solvables[p];
+		const char *evr = pool_id2str(pool, it->evr);
+		int rank;
+
+		if (!MAPTST(&s->considered, p) || !str_equal(it->repo->name, id) ||
+		    !str_equal(pool_id2str(pool, it->name), name) ||
+		    (!str_equal(pool_id2str(pool, it->arch), s->machine) &&
+		     it->arch != ARCH_NOARCH) ||
+		    (wish->marked && !rpmmd_names_cuda(evr)))
+			continue;
+		rank = version_meets(slice_str(evr), wish);
+		if (rank > best_rank || (rank && rank == best_rank &&
+					 pool_evrcmp_str(pool, evr, best, EVRCMP_COMPARE) > 0)) {
+			best = evr;
+			best_rank = rank;
+		}
+	}
+	return best;
+}
+
+int rpmmd_offers(const struct source_context *context, const struct stack_source *source,
+		 const char *name, const struct version_wish *wish, const char **out,
+		 struct error *err)
+{
+	struct rpm_session *s = open_session(context, err);
+	const char *best;
+
+	*out = NULL;
+	if (!s)
+		return -1;
+	best = best_offer(s, source->id, name, wish);
+	*out = best ? arena_strdup(&context->lock->arena, best) : NULL;
+	if (!context->rpm)
+		session_free(s);
+	return 0;
 }

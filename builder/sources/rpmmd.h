@@ -1,7 +1,7 @@
 /*
- * The `rpm-md` source, by libsolv: only rpmmd.c sees it. What others call is rpmmd_resolve() in
- * builder/sources/package_source.h. libsolv trusts what it reads, so it is only given metadata
- * that a signature or a checksum under one has proven; never a .solv file.
+ * The `rpm-md` source, by libsolv: only rpmmd.c and rpmmd_index.c see it. What others call is
+ * rpmmd_resolve() in builder/sources/package_source.h. libsolv trusts what it reads, so it is only
+ * given metadata that a signature or a checksum under one has proven; never a .solv file.
  */
 #ifndef BUILDER_SOURCES_RPMMD_H
 #define BUILDER_SOURCES_RPMMD_H
@@ -27,6 +27,8 @@ bool rpmmd_is_driver(const char *name);
  * the same major and a minor that is not above. Versions that do not say so fit.
  */
 bool rpmmd_fits_cuda(const char *evr, const char *cuda);
+/* Whether a version says for which CUDA it was built: "…+cuda12.4", "….cuda12.4". */
+bool rpmmd_names_cuda(const char *evr);
 /* Relative, below the repository, and nothing that could be mistaken in a text or an address. */
 bool rpmmd_is_path(const char *path);
 /* Printable ASCII without blanks, and not empty. */
