@@ -207,12 +207,13 @@ static int add_extra(struct component **extra, struct rootfs *r, struct error *e
 static int add_files(const struct assembly *a, const struct stack_stage *stage, struct rootfs *r,
 		     struct error *err)
 {
+	const struct dir_reading reading = { a->store, a->pool };
 	cleanup_component struct component *files = NULL;
 	struct digest now;
 
 	if (!stage->file_count)
 		return 0;
-	files = dir_files(a->stack, stage, err);
+	files = dir_files(a->stack, stage, &reading, err);
 	if (!files)
 		return -1;
 	now = dir_files_digest(files);

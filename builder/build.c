@@ -367,10 +367,12 @@ static void warn(struct build *b)
 static int digest_files(struct build *b, struct error *err)
 {
 	const struct stack *stack = b->request->stack;
+	const struct dir_reading reading = { b->request->store, b->pool };
 
 	b->files = arena_array(&b->result->arena, stack->stage_count, sizeof(*b->files));
 	for (size_t i = 0; i < stack->stage_count; i++) {
-		cleanup_component struct component *c = dir_files(stack, &stack->stages[i], err);
+		cleanup_component struct component *c =
+			dir_files(stack, &stack->stages[i], &reading, err);
 
 		if (!c)
 			return -1;

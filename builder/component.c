@@ -3,19 +3,43 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/vec.h"
+#include "builder/stat_cache.h"
 
 /* A content's bytes with the streams below them, which close with it; names the file in errors. */
 struct content_stream {
 	struct stream base;
 	struct stream *source, *proven; /* proven: NULL when there is no digest */
 	char *path;                     /* NULL: nothing to name */
+	/* a file that is known by its stamp */
+	const struct file_stamp *stamp;
+	int fd; /* belongs to `source` */
+	uint64_t left;
 };
+
+/* The file still has its stamp, before the first byte and behind the last. */
+static int check_stamp(const struct content_stream *s, struct error *err)
+{
+	struct file_stamp now;
+	struct stat st;
+
+	if (fstat(s->fd, &st) < 0)
+		return error_set_errno(err, errno, "look at %s", s->path);
+	now = file_stamp_of(&st);
+	if (s->left || !file_stamp_equal(&now, s->stamp))
+		return error_set(err, ERROR_INTEGRITY, "changed during the build; build again");
+	return 0;
+}
 
 static ssize_t content_read(struct stream *base, void *buf, size_t len, struct error *err)
 {
 	struct content_stream *s = (struct content_stream *)base;
 	ssize_t n = stream_read(s->proven ? s->proven : s->source, buf, len, err);
 
+	if (s->stamp && n >= 0) {
+		s->left -= MIN(s->left, (uint64_t)n);
+		if (n == 0 && check_stamp(s, err) < 0)
+			n = -1;
+	}
 	if (n < 0 && s->path && err->code != ERROR_SYSTEM)
 		return error_wrap(err, "%s", s->path);
 	return n;
@@ -31,7 +55,7 @@ static void content_close(struct stream *base)
 }
 
 /* Only regular files are opened: a pipe would block, a device never end. */
-static struct stream *open_path(const char *path, struct error *err)
+static struct stream *open_path(const char *path, int *out_fd, struct error *err)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -48,10 +72,13 @@ static struct stream *open_path(const char *path, struct error *err)
 		error_set(err, ERROR_INTEGRITY, "%s: is no longer a regular file", path);
 		return NULL;
 	}
+	*out_fd = fd;
 	return stream_fd(steal_fd(&fd), path);
 }
 
-static struct stream *open_source(const struct content *c, uint64_t size, struct error *err)
+/* *out_fd is that of a CONTENT_PATH, and belongs to the stream. */
+static struct stream *open_source(const struct content *c, uint64_t size, int *out_fd,
+				  struct error *err)
 {
 	switch (c->kind) {
 	case CONTENT_MEMORY:
@@ -62,7 +89,7 @@ static struct stream *open_source(const struct content *c, uint64_t size, struct
 	case CONTENT_ZIP:
 		return zip_open(c->fd, &c->zip);
 	case CONTENT_PATH:
-		return open_path(c->path, err);
+		return open_path(c->path, out_fd, err);
 	}
 	assert(false);
 	return NULL;
@@ -71,7 +98,8 @@ static struct stream *open_source(const struct content *c, uint64_t size, struct
 struct stream *content_open(const struct content *c, uint64_t size, struct error *err)
 {
 	static const struct stream_ops ops = { .read = content_read, .close = content_close };
-	struct stream *source = open_source(c, size, err);
+	int fd = -1;
+	struct stream *source = open_source(c, size, &fd, err);
 	struct content_stream *s;
 
 	if (!source || (!c->has_digest && c->kind != CONTENT_PATH))
@@ -79,7 +107,11 @@ struct stream *content_open(const struct content *c, uint64_t size, struct error
 	s = xcalloc(1, sizeof(*s));
 	s->base.ops = &ops;
 	s->source = source;
-	s->proven = c->has_digest ? stream_verify(source, &c->digest, size) : NULL;
+	s->fd = fd;
+	s->left = size;
+	s->stamp = c->kind == CONTENT_PATH ? c->stamp : NULL;
+	if (c->has_digest && !s->stamp)
+		s->proven = stream_verify(source, &c->digest, size);
 	s->path = c->path ? xstrdup(c->path) : NULL;
 	return &s->base;
 }

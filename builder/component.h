@@ -13,6 +13,8 @@
 #include "formats/tar.h"
 #include "formats/zip_read.h"
 
+struct file_stamp;
+
 enum content_kind {
 	CONTENT_MEMORY, /* bytes in the component's arena */
 	CONTENT_RANGE,  /* a range of fd */
@@ -28,6 +30,8 @@ struct content {
 	struct zip_entry zip;
 	const struct digest *archive; /* CONTENT_ZIP: what settles the compressed bytes as well */
 	const char *path;
+	const struct file_stamp *stamp; /* CONTENT_PATH: the file is what was digested as long as
+					   it has this stamp; NULL: read it to know */
 	bool has_digest;
 	struct digest digest; /* SHA-256 of the content, when known: proven while read */
 };

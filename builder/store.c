@@ -386,6 +386,28 @@ int store_put_record(struct store *s, const char *kind, const struct digest *key
 	return 0;
 }
 
+int store_cache_open(struct store *s, const char *kind, const struct digest *key, struct error *err)
+{
+	cleanup_free char *name = record_name(kind, key, "");
+
+	return fs_open(s->dirfd, name, err);
+}
+
+int store_cache_new(struct store *s, struct fs_pending *out, struct error *err)
+{
+	return fs_pending_open(s->tmpfd, out, err);
+}
+
+int store_cache_commit(struct store *s, const char *kind, const struct digest *key,
+		       struct fs_pending *file, struct error *err)
+{
+	cleanup_free char *dir = fs_join("keys", kind), *name = record_name(kind, key, "../");
+
+	if (fs_mkdirs(s->dirfd, dir, err) < 0)
+		return -1;
+	return fs_pending_commit(file, name, 0444, err);
+}
+
 void store_drop_record(struct store *s, const char *kind, const struct digest *key)
 {
 	cleanup_free char *name = record_name(kind, key, "");

@@ -87,6 +87,15 @@ int store_get_record(struct store *s, const char *kind, const struct digest *key
 		     struct strbuf *out, struct error *err) MUST_USE;
 int store_put_record(struct store *s, const char *kind, const struct digest *key,
 		     struct slice value, struct error *err) MUST_USE;
+/*
+ * A file beside the records whose content proves itself to whoever reads it (no frame, any size):
+ * open it (ERROR_NOT_FOUND); begin a new one; give that its place. The fd is the caller's.
+ */
+int store_cache_open(struct store *s, const char *kind, const struct digest *key,
+		     struct error *err) MUST_USE;
+int store_cache_new(struct store *s, struct fs_pending *out, struct error *err) MUST_USE;
+int store_cache_commit(struct store *s, const char *kind, const struct digest *key,
+		       struct fs_pending *file, struct error *err) MUST_USE;
 /* Forget a record. */
 void store_drop_record(struct store *s, const char *kind, const struct digest *key);
 /*

@@ -3,31 +3,144 @@
 #include <limits.h>
 
 #include "base/vec.h"
+#include "builder/stat_cache.h"
+
+/* Files on their way to their digests; as many are looked ahead. */
+enum { READING_AHEAD = 64 };
+
+/* From which size on a file is not digested again when its content is read, but looked at. */
+enum { STAMP_MIN = 64 * 1024 };
+
+struct reading_file {
+	struct pool_job job;
+	char *path;      /* of the host */
+	char *below;     /* in the folder */
+	size_t entry;    /* of the component */
+	bool known, ran; /* from the cache; on a thread */
+	uint64_t size;
+	struct file_stamp stamp;
+	int64_t read_at;
+	struct digest digest;
+	struct error error;
+	int rc;
+};
 
 /* What is being appended, and how. */
 struct appending {
 	struct component *c;
 	const char *from, *to;
 	uint32_t mode; /* of files; 0: by the x bit */
+	struct pool *pool;
+	struct stat_cache *cache;
+	struct reading_file files[READING_AHEAD]; /* a ring, in the order of the walk */
+	size_t first, count;
 };
 
-static int digest_file(const char *path, uint64_t size, struct digest *out, struct error *err)
+static int stamp_of(int fd, const char *path, struct file_stamp *out, struct error *err)
 {
-	cleanup_fd int fd = fs_open(AT_FDCWD, path, err);
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set_errno(err, errno, "look at %s", path);
+	*out = file_stamp_of(&st);
+	return 0;
+}
+
+static int digest_file(struct reading_file *f, struct error *err)
+{
+	cleanup_fd int fd = fs_open(AT_FDCWD, f->path, err);
 	cleanup_stream struct stream *s = NULL, *counted = NULL;
 	cleanup_digest struct digest_state state = { 0 };
+	struct file_stamp after;
 	uint64_t bytes = 0;
 
-	if (fd < 0)
+	f->read_at = file_stamp_now();
+	if (fd < 0 || stamp_of(fd, f->path, &f->stamp, err) < 0)
 		return -1;
-	s = stream_fd(steal_fd(&fd), path);
+	s = stream_fd_range(fd, 0, f->stamp.size, f->path);
 	digest_init(&state, DIGEST_SHA256);
 	counted = stream_digest(s, &state, &bytes);
-	if (stream_drain(counted, NULL, err) < 0)
+	if (stream_drain(counted, NULL, err) < 0 && err->code == ERROR_SYSTEM)
 		return -1;
-	if (bytes != size)
-		return error_set(err, ERROR_INTEGRITY, "%s: changed while it was read", path);
-	*out = digest_finish(&state);
+	if (stamp_of(fd, f->path, &after, err) < 0)
+		return -1;
+	if (bytes != f->size || !file_stamp_equal(&f->stamp, &after))
+		return error_set(err, ERROR_INTEGRITY, "%s: changed while it was read", f->path);
+	f->digest = digest_finish(&state);
+	return 0;
+}
+
+static void digest_job(struct pool_job *job)
+{
+	struct reading_file *f = (struct reading_file *)job;
+
+	f->rc = digest_file(f, &f->error);
+}
+
+/* The file whose turn it is gets its digest. */
+static int settle_first(struct appending *a, struct error *err)
+{
+	struct reading_file *f = &a->files[a->first];
+	struct content *content = &a->c->entries.items[f->entry].content;
+
+	if (f->ran)
+		pool_wait(a->pool, &f->job);
+	a->first = (a->first + 1) % READING_AHEAD;
+	a->count--;
+	if (f->rc == 0) {
+		content->digest = f->digest;
+		if (f->size >= STAMP_MIN && file_stamp_is_settled(&f->stamp, f->read_at)) {
+			struct file_stamp *kept = arena_alloc(&a->c->arena, sizeof(*kept));
+
+			*kept = f->stamp;
+			content->stamp = kept;
+		}
+		stat_cache_note(a->cache, f->below, &f->stamp, &f->digest, f->read_at);
+	} else {
+		*err = f->error;
+	}
+	free(f->path);
+	free(f->below);
+	return f->rc;
+}
+
+static int settle_all(struct appending *a, struct error *err)
+{
+	int rc = 0;
+
+	while (a->count) {
+		struct error why = { 0 };
+
+		if (settle_first(a, &why) < 0 && rc == 0) {
+			*err = why;
+			rc = -1;
+		}
+	}
+	return rc;
+}
+
+/* Find or make the digest of the file that was appended last. */
+static int read_file(struct appending *a, const char *path, const char *below,
+		     const struct stat *st, struct error *err)
+{
+	struct reading_file *f;
+
+	if (a->count == READING_AHEAD && settle_first(a, err) < 0)
+		return -1;
+	f = &a->files[(a->first + a->count++) % READING_AHEAD];
+	*f = (struct reading_file){ .job.run = digest_job,
+				    .path = xstrdup(path),
+				    .below = xstrdup(below),
+				    .entry = a->c->entries.len - 1,
+				    .size = (uint64_t)st->st_size,
+				    .stamp = file_stamp_of(st),
+				    .read_at = INT64_MAX };
+	f->known = stat_cache_find(a->cache, below, &f->stamp, &f->digest);
+	f->ran = !f->known && a->pool;
+	if (f->ran)
+		pool_submit(a->pool, &f->job);
+	else if (!f->known)
+		digest_job(&f->job);
 	return 0;
 }
 
@@ -43,12 +156,12 @@ static int add_link(struct appending *a, const char *path, const char *to, struc
 	return 0;
 }
 
-static int add_node(struct appending *a, const char *path, const char *to, const struct stat *st,
-		    struct error *err)
+/* `below`: the path in the folder. */
+static int add_node(struct appending *a, const char *path, const char *below, const char *to,
+		    const struct stat *st, struct error *err)
 {
 	struct tar_entry tar = { .type = TAR_FILE, .path = to, .link = "", .mtime = FIXED_MTIME };
 	struct component_entry *e;
-	struct digest digest;
 
 	if (S_ISDIR(st->st_mode)) {
 		if (*to)
@@ -64,12 +177,10 @@ static int add_node(struct appending *a, const char *path, const char *to, const
 			path);
 	tar.size = (uint64_t)st->st_size;
 	tar.mode = a->mode ? a->mode : st->st_mode & S_IXUSR ? 0755 : 0644;
-	if (digest_file(path, tar.size, &digest, err) < 0)
-		return -1;
 	e = component_add(a->c, &tar);
-	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
+	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true };
 	e->content.path = arena_strdup(&a->c->arena, path);
-	return 0;
+	return read_file(a, path, below, st, err);
 }
 
 static int visit(void *user, const struct fs_entry *entry, struct error *err)
@@ -80,7 +191,7 @@ static int visit(void *user, const struct fs_entry *entry, struct error *err)
 
 	if (strchr(entry->path, '\n'))
 		return error_set(err, ERROR_USAGE, "%s: has a line break in its name", path);
-	return add_node(a, path, to, &entry->st, err);
+	return add_node(a, path, entry->path, to, &entry->st, err);
 }
 
 static void cut_slashes(char *path)
@@ -91,16 +202,38 @@ static void cut_slashes(char *path)
 		path[--n] = '\0';
 }
 
+/* Everything below a->from, and that itself. */
+static int append_all(struct appending *a, const struct stat *st, struct error *err)
+{
+	struct error why = { 0 };
+	int rc = add_node(a, a->from, "", a->to, st, err);
+
+	if (rc == 0 && S_ISDIR(st->st_mode))
+		rc = fs_walk(AT_FDCWD, a->from, visit, a, err);
+	if (settle_all(a, &why) < 0 && rc == 0) {
+		*err = why;
+		rc = -1;
+	}
+	if (rc == 0)
+		stat_cache_keep(a->cache);
+	return rc;
+}
+
 int dir_append(struct component *c, const char *from, const char *to, const char *mode,
-	       struct error *err)
+	       const struct dir_reading *reading, struct error *err)
 {
 	cleanup_free char *plain = xstrdup(from);
-	struct appending a = { .c = c, .from = plain, .to = to };
+	cleanup_stat_cache struct stat_cache *cache = NULL;
+	cleanup_free struct appending *a = xcalloc(1, sizeof(*a));
 	bool folder = str_ends(from, "/");
 	struct stat st;
 
+	a->c = c;
+	a->from = plain;
+	a->to = to;
+	a->pool = reading ? reading->pool : NULL;
 	if (mode && *mode)
-		a.mode = (uint32_t)strtoul(mode, NULL, 8) & 07777;
+		a->mode = (uint32_t)strtoul(mode, NULL, 8) & 07777;
 	cut_slashes(plain);
 	if ((folder ? stat(plain, &st) : lstat(plain, &st)) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
@@ -109,9 +242,8 @@ int dir_append(struct component *c, const char *from, const char *to, const char
 	}
 	if (folder && !S_ISDIR(st.st_mode))
 		return error_set(err, ERROR_USAGE, "%s: is no folder", plain);
-	if (add_node(&a, plain, to, &st, err) < 0)
-		return -1;
-	return S_ISDIR(st.st_mode) ? fs_walk(AT_FDCWD, plain, visit, &a, err) : 0;
+	a->cache = cache = stat_cache_open(reading ? reading->store : NULL, plain);
+	return append_all(a, &st, err);
 }
 
 /* A place in the image: no leading or trailing "/", no "." or ".." parts. */
@@ -139,7 +271,7 @@ static char *host_path(const struct stack *stack, const char *path)
 }
 
 static int add_files(struct component *c, const struct stack *stack, const struct stack_file *file,
-		     struct error *err)
+		     const struct dir_reading *reading, struct error *err)
 {
 	cleanup_free char *from = host_path(stack, file->from);
 	const char *slash = strrchr(from, '/'), *base = slash ? slash + 1 : from, *to;
@@ -151,17 +283,17 @@ static int add_files(struct component *c, const struct stack *stack, const struc
 	if (lstat(from, &st) == 0 && !S_ISDIR(st.st_mode) && (str_ends(file->to, "/") || !*to))
 		to = *to ? arena_printf(&c->arena, "%s/%s", to, base)
 			 : arena_strdup(&c->arena, base);
-	return dir_append(c, from, to, file->mode, err);
+	return dir_append(c, from, to, file->mode, reading, err);
 }
 
 struct component *dir_files(const struct stack *stack, const struct stack_stage *stage,
-			    struct error *err)
+			    const struct dir_reading *reading, struct error *err)
 {
 	cleanup_component struct component *c = component_new(COMPONENT_TREE, "files", "");
 
 	c->stage = arena_strdup(&c->arena, stage->name);
 	for (size_t i = 0; i < stage->file_count; i++) {
-		if (add_files(c, stack, &stage->files[i], err) < 0) {
+		if (add_files(c, stack, &stage->files[i], reading, err) < 0) {
 			struct error cause = *err;
 
 			stack_error(stack, stage->files[i].place, err, "files: %s", cause.text);
@@ -312,6 +444,7 @@ static int lock_folder(const struct source_context *context, const struct source
 	cleanup_component struct component *c = component_new(COMPONENT_TREE, name, "");
 	cleanup_free char *from = NULL;
 	cleanup_strbuf struct strbuf listing = { 0 };
+	const struct dir_reading reading = { .store = context->store };
 	struct arena *arena = &context->lock->arena;
 	struct lock_input input = {
 		.kind = LOCK_TREE, .version = "", .arch = "", .url = "", .requested = true
@@ -322,7 +455,7 @@ static int lock_folder(const struct source_context *context, const struct source
 		return stack_error(context->stack, place, err, "packages: '%s' is no folder name",
 				   name);
 	from = locked_folder(context->stack, request->source, *clean ? clean : ".");
-	if (dir_append(c, from, "", NULL, err) < 0)
+	if (dir_append(c, from, "", NULL, &reading, err) < 0)
 		return error_wrap(err, "source %s", request->source->id);
 	dir_listing_write(c, &listing);
 	if (store_put_bytes(context->store, strbuf_slice(&listing), &input.digest, err) < 0)
@@ -358,12 +491,13 @@ static int recall_listing(struct store *store, const struct lock_input *input, c
 			  struct strbuf *out, struct error *err)
 {
 	cleanup_component struct component *c = component_new(COMPONENT_TREE, input->name, "");
+	const struct dir_reading reading = { .store = store };
 	struct error ignored = { 0 };
 	struct digest digest;
 
 	if (store_get_bytes(store, &input->digest, DIR_LISTING_BYTES_MAX, out, &ignored) == 0)
 		return 0;
-	if (dir_append(c, from, "", NULL, err) < 0)
+	if (dir_append(c, from, "", NULL, &reading, err) < 0)
 		return -1;
 	dir_listing_write(c, out);
 	digest = digest_of(strbuf_slice(out));
@@ -372,6 +506,30 @@ static int recall_listing(struct store *store, const struct lock_input *input, c
 				 "%s: the folder is not what was locked; run `gpuimg lock` again",
 				 from);
 	return 0;
+}
+
+/* Files that the cache knows with the locked digest need not be digested again while read. */
+static void stamp_known(struct store *store, struct component *c, const char *from)
+{
+	cleanup_stat_cache struct stat_cache *cache = stat_cache_open(store, from);
+
+	for (size_t i = 0; i < c->entries.len; i++) {
+		struct component_entry *e = &c->entries.items[i];
+		struct file_stamp stamp, *kept;
+		struct digest digest;
+		struct stat st;
+
+		if (e->tar.type != TAR_FILE || e->tar.size < STAMP_MIN ||
+		    stat(e->content.path, &st) < 0)
+			continue;
+		stamp = file_stamp_of(&st);
+		if (!stat_cache_find(cache, e->tar.path, &stamp, &digest) ||
+		    !digest_equal(&digest, &e->content.digest))
+			continue;
+		kept = arena_alloc(&c->arena, sizeof(*kept));
+		*kept = stamp;
+		e->content.stamp = kept;
+	}
 }
 
 struct component *dir_component(struct store *store, const struct stack *stack,
@@ -397,6 +555,7 @@ struct component *dir_component(struct store *store, const struct stack *stack,
 		error_wrap(err, "source %s", input->source);
 		return NULL;
 	}
+	stamp_known(store, c, from);
 	c->stage = arena_strdup(&c->arena, input->stage);
 	c->key = input->digest;
 	for (size_t i = 0; i < c->entries.len && *to; i++) {

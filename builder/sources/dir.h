@@ -10,7 +10,14 @@
 #ifndef BUILDER_SOURCES_DIR_H
 #define BUILDER_SOURCES_DIR_H
 
+#include "base/pool.h"
 #include "builder/sources/package_source.h"
+
+/* What reading folders may use; either may be NULL. Not `pool` from within a job of it. */
+struct dir_reading {
+	struct store *store; /* keeps the digests of files that do not change (stat_cache) */
+	struct pool *pool;   /* digests files */
+};
 
 /*
  * A locked folder as a component. The listing with the digests lies in the store since it was
@@ -22,14 +29,14 @@ struct component *dir_component(struct store *store, const struct stack *stack,
 				const struct lock_input *input, struct error *err) MUST_USE;
 /* The `files` of a stage, each digested now. NULL on error; no entries when there are none. */
 struct component *dir_files(const struct stack *stack, const struct stack_stage *stage,
-			    struct error *err) MUST_USE;
+			    const struct dir_reading *reading, struct error *err) MUST_USE;
 /*
  * Append the tree at `from` (a host path: file, folder or symlink; with a "/" at its end a folder,
  * through a symlink or not) as `to` (without a leading
  * "/"; a folder's entries go below it) to `c`, digesting files. `mode` "" or "0755" for files.
  */
 int dir_append(struct component *c, const char *from, const char *to, const char *mode,
-	       struct error *err) MUST_USE;
+	       const struct dir_reading *reading, struct error *err) MUST_USE;
 
 enum { DIR_LISTING_BYTES_MAX = 256 * 1024 * 1024 };
 

@@ -31,7 +31,7 @@ static void test_a_folder_is_listed_with_modes_and_digests(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_ok(dir_append(c, from, "x", NULL, &err), err);
+	assert_ok(dir_append(c, from, "x", NULL, NULL, &err), err);
 	dir_listing_write(c, &text);
 	assert_contains(strbuf_text(&text), "l 13 ../../outside x/link\n");
 	assert_contains(strbuf_text(&text), "d 755 x/sub\n");
@@ -74,7 +74,7 @@ static void test_a_pipe_is_refused_and_named(void **state)
 
 	(void)state;
 	assert_int_equal(mkfifo(pipe, 0600), 0);
-	assert_int_equal(dir_append(c, from, "x", NULL, &err), -1);
+	assert_int_equal(dir_append(c, from, "x", NULL, NULL, &err), -1);
 	assert_int_equal(err.code, ERROR_USAGE);
 	assert_contains(err.text, "pipe");
 }
