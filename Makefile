@@ -8,7 +8,7 @@ CC      ?= gcc
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
 SECONDS ?= 60
-PKGS     = libarchive libcrypto jansson libcurl yaml-0.1 libdeflate libzstd libisal liblzma libsolv libsolvext
+PKGS     = libarchive libcrypto jansson libcurl yaml-0.1 libdeflate libzstd libisal liblzma libsolv libsolvext sqlite3
 
 modules  = base formats net oci manifests builder builder/sources builder/finish lint lint/rules registry testkernels
 std      = -std=c17 -D_GNU_SOURCE -I. -I$O -MMD -MP -fPIE

@@ -35,18 +35,45 @@ static void placing_release(struct placing *p)
 	free(p->root);
 }
 
+/* "3.9.18-3.el9" of python3 or python3-libs, or what the name python3.12 itself says. */
+static const char *rpm_python(const struct lock_input *in)
+{
+	if (in->kind != LOCK_RPM)
+		return NULL;
+	if (str_starts(in->name, "python3.") &&
+	    in->name[strcspn(in->name, "-")] == '\0') /* python3.12, not python3.12-pip */
+		return in->name + strlen("python");
+	if ((str_equal(in->name, "python3") || str_equal(in->name, "python3-libs")) &&
+	    str_starts(in->version, "3."))
+		return in->version;
+	return NULL;
+}
+
 /* The Python of the stage: that of its packages, else the manifest's, else Debian 12's. */
 static const char *python_version(const struct assembly *a, const struct stack_stage *stage)
 {
 	for (size_t i = 0; i < a->inputs->inputs.len; i++) {
 		const struct lock_input *in = &a->inputs->inputs.items[i];
 
+		if (str_equal(in->stage, stage->name) && rpm_python(in))
+			return rpm_python(in);
 		if (in->kind == LOCK_DEB && str_equal(in->stage, stage->name) &&
 		    str_starts(in->name, "python3.") && str_ends(in->name, "-minimal") &&
 		    !str_starts(in->name, "libpython"))
 			return in->name + strlen("python");
 	}
 	return a->stack->stack.python ? a->stack->stack.python : "3.11";
+}
+
+static bool has_kind(const struct assembly *a, const struct stack_stage *stage,
+		     enum lock_kind kind)
+{
+	for (size_t i = 0; i < a->inputs->inputs.len; i++) {
+		if (a->inputs->inputs.items[i].kind == kind &&
+		    str_equal(a->inputs->inputs.items[i].stage, stage->name))
+			return true;
+	}
+	return false;
 }
 
 static void make_placing(const struct assembly *a, const struct stack_stage *stage,
@@ -57,7 +84,10 @@ static void make_placing(const struct assembly *a, const struct stack_stage *sta
 	size_t len =
 		dot ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") : strlen(version);
 
-	out->site = xasprintf("usr/local/lib/python%.*s/dist-packages", (int)len, version);
+	/* Python of the RPM world looks in lib and lib64 of /usr/local; all goes to one of them, so
+	 * that libraries of one wheel find those of another by their relative paths */
+	out->site = xasprintf("usr/local/lib/python%.*s/%s-packages", (int)len, version,
+			      has_kind(a, stage, LOCK_RPM) ? "site" : "dist");
 	out->headers = xasprintf("usr/include/python%.*s", (int)len, version);
 	out->python = xasprintf("/usr/bin/python%.*s", (int)len, version);
 	out->root = xasprintf("usr/local/cuda-%s", a->lock->stack.cuda);
@@ -130,9 +160,12 @@ static size_t count_inputs(const struct assembly *a, const struct stack_stage *s
 	return count;
 }
 
-/* base-files and base-passwd go first: they own the directories and links of the root. */
+/* base-files and base-passwd, or filesystem, go first: they own the folders and links of the root.
+ */
 static bool goes_first(const struct lock_input *in)
 {
+	if (in->kind == LOCK_RPM)
+		return str_equal(in->name, "filesystem");
 	return in->kind == LOCK_DEB &&
 	       (str_equal(in->name, "base-files") || str_equal(in->name, "base-passwd"));
 }
@@ -181,11 +214,14 @@ static int open_all(const struct assembly *a, const struct stack_stage *stage, s
 	return rc;
 }
 
-static bool has_debs(const struct assembly *a, const struct stack_stage *stage)
+/* The root is made by a package of the RPM world. */
+static bool brings_root(const struct assembly *a, const struct stack_stage *stage)
 {
 	for (size_t i = 0; i < a->inputs->inputs.len; i++) {
-		if (a->inputs->inputs.items[i].kind == LOCK_DEB &&
-		    str_equal(a->inputs->inputs.items[i].stage, stage->name))
+		const struct lock_input *in = &a->inputs->inputs.items[i];
+
+		if (in->kind == LOCK_RPM && str_equal(in->name, "filesystem") &&
+		    str_equal(in->stage, stage->name))
 			return true;
 	}
 	return false;
@@ -229,8 +265,10 @@ int assemble_stage(const struct assembly *a, const struct stack_stage *stage,
 {
 	struct rootfs *r = &out->rootfs;
 	struct finish *f = &out->finish;
-	int rc = rootfs_add(r, finish_filesystem(&a->platform, has_debs(a, stage)), err);
+	int rc = 0;
 
+	if (!brings_root(a, stage))
+		rc = rootfs_add(r, finish_filesystem(&a->platform, has_kind(a, stage, LOCK_DEB)), err);
 	if (rc == 0)
 		rc = open_all(a, stage, r, err);
 	if (add_extra(extra, r, err) < 0 || rc < 0 || add_files(a, stage, r, err) < 0)

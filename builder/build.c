@@ -47,24 +47,6 @@ const char *build_fate_name(enum script_fate fate)
 }
 
 /* The lock must be of this manifest and of these rules, and all it names at hand. */
-int build_check_kinds(const struct lockfile *lock, struct error *err)
-{
-	for (size_t p = 0; p < lock->platforms.len; p++) {
-		for (size_t i = 0; i < lock->platforms.items[p].inputs.len; i++) {
-			const struct lock_input *in = &lock->platforms.items[p].inputs.items[i];
-
-			if (in->kind == LOCK_RPM)
-				return error_set(
-					err, ERROR_USAGE,
-					"%s %s of source '%s' is an .rpm: this version locks "
-					"and fetches them, and cannot build from them yet; take "
-					"the packages from an apt source",
-					in->name, in->version, in->source);
-		}
-	}
-	return 0;
-}
-
 static int check_lock(const struct build *b, struct error *err)
 {
 	const struct lockfile *lock = b->request->lock;
@@ -88,8 +70,6 @@ static int check_lock(const struct build *b, struct error *err)
 					 "the lock has no platform %s; run `gpuimg lock` again",
 					 platform);
 	}
-	if (build_check_kinds(lock, err) < 0)
-		return -1;
 	missing = fetch_missing(lock, b->request->store);
 	if (missing)
 		return error_set(err, ERROR_NOT_FOUND,

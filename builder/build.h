@@ -83,9 +83,6 @@ struct build_result {
 	bool unchanged; /* nothing had to be assembled */
 };
 
-/* ERROR_USAGE for a lock with inputs that cannot be built from; to be asked before they are
- * fetched. */
-int build_check_kinds(const struct lockfile *lock, struct error *err) MUST_USE;
 /*
  * Errors: ERROR_USAGE a stale lock (says to run `gpuimg lock`), two packages that own one path
  * with different content, a bad destination; ERROR_NOT_FOUND an input that is not in the store

@@ -100,8 +100,6 @@ static int prepare(struct build_call *call, struct error *err)
 	}
 	if (lock_check_current(&call->lock, call->stack, err) < 0)
 		return error_wrap(err, "%s", call->lock_path);
-	if (build_check_kinds(&call->lock, err) < 0)
-		return -1;
 	return bring_inputs(call, err);
 }
 

@@ -6,7 +6,7 @@
 
 #define PATH_BYTES_LIMIT (UINT64_C(512) << 20) /* of all paths together */
 
-enum { PATH_LIMIT = 4096, HASH_SHA256 = 8 /* as in OpenPGP */ };
+enum { PATH_LIMIT = 4096, TRIGGERS_MAX = 64, HASH_SHA256 = 8 /* as in OpenPGP */ };
 
 /* The columns of the table of files. */
 struct columns {
@@ -204,32 +204,83 @@ static void find_twins(struct rpm_package *p, const struct columns *c)
 	}
 }
 
-static void find_scripts(struct rpm_package *p)
+static void add_script(struct rpm_package *p, const char *name, const char *text,
+		       const char *interpreter)
 {
-	static const struct {
-		const char *name;
-		uint32_t text, interpreter;
-	} tags[] = {
-		{ "pretrans", RPMTAG_PRETRANS, RPMTAG_PRETRANSPROG },
-		{ "pre", RPMTAG_PREIN, RPMTAG_PREINPROG },
-		{ "post", RPMTAG_POSTIN, RPMTAG_POSTINPROG },
-		{ "posttrans", RPMTAG_POSTTRANS, RPMTAG_POSTTRANSPROG },
-		{ "preun", RPMTAG_PREUN, RPMTAG_PREUNPROG },
-		{ "postun", RPMTAG_POSTUN, RPMTAG_POSTUNPROG },
+	p->scripts[p->script_count++] = (struct rpm_script){
+		.name = name,
+		.interpreter = interpreter ? interpreter : "/bin/sh",
+		.text = text ? text : "",
 	};
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
-		const char *text = rpm_header_text(&p->header, tags[i].text);
-		const char *interpreter = rpm_header_text(&p->header, tags[i].interpreter);
+static const struct {
+	const char *name;
+	uint32_t text, interpreter;
+} scriptlets[] = {
+	{ "pretrans", RPMTAG_PRETRANS, RPMTAG_PRETRANSPROG },
+	{ "pre", RPMTAG_PREIN, RPMTAG_PREINPROG },
+	{ "post", RPMTAG_POSTIN, RPMTAG_POSTINPROG },
+	{ "posttrans", RPMTAG_POSTTRANS, RPMTAG_POSTTRANSPROG },
+	{ "preun", RPMTAG_PREUN, RPMTAG_PREUNPROG },
+	{ "postun", RPMTAG_POSTUN, RPMTAG_POSTUNPROG },
+};
 
-		if (!text && !interpreter)
-			continue;
-		p->scripts[p->script_count++] = (struct rpm_script){
-			.name = tags[i].name,
-			.interpreter = interpreter ? interpreter : "/bin/sh",
-			.text = text ? text : "",
-		};
+static const struct trigger {
+	const char *name;
+	uint32_t texts, interpreters, indexes, flags;
+} triggers[] = {
+	{ "filetrigger", RPMTAG_FILETRIGGERSCRIPTS, RPMTAG_FILETRIGGERSCRIPTPROG,
+	  RPMTAG_FILETRIGGERINDEX, RPMTAG_FILETRIGGERFLAGS },
+	{ "transfiletrigger", RPMTAG_TRANSFILETRIGGERSCRIPTS, RPMTAG_TRANSFILETRIGGERSCRIPTPROG,
+	  RPMTAG_TRANSFILETRIGGERINDEX, RPMTAG_TRANSFILETRIGGERFLAGS },
+};
+
+/* Whether script number `i` runs at an installation. */
+static bool runs_at_installation(const struct rpm_header *h, const struct trigger *t, uint32_t i)
+{
+	enum { TRIGGER_IN = 1 << 16 };
+	struct rpm_value indexes, flags;
+	uint64_t index, flag;
+
+	if (!rpm_header_find(h, t->indexes, &indexes) || !rpm_header_find(h, t->flags, &flags))
+		return false;
+	for (uint32_t k = 0; k < indexes.count; k++) {
+		if (rpm_value_number(&indexes, k, &index) && index == i &&
+		    rpm_value_number(&flags, k, &flag) && flag & TRIGGER_IN)
+			return true;
 	}
+	return false;
+}
+
+static void find_triggers(struct rpm_package *p, const struct trigger *t)
+{
+	struct rpm_value texts = { 0 }, interpreters = { 0 };
+	const char *text, *interpreter;
+
+	rpm_header_find(&p->header, t->texts, &texts);
+	rpm_header_find(&p->header, t->interpreters, &interpreters);
+	for (uint32_t i = 0; (text = rpm_value_next(&texts)) && i < TRIGGERS_MAX; i++) {
+		interpreter = rpm_value_next(&interpreters);
+		if (runs_at_installation(&p->header, t, i))
+			add_script(p, t->name, text, interpreter);
+	}
+}
+
+static void find_scripts(struct rpm_package *p, struct arena *arena)
+{
+	p->scripts = arena_array(arena,
+				 ARRAY_LEN(scriptlets) + ARRAY_LEN(triggers) * (size_t)TRIGGERS_MAX,
+				 sizeof(*p->scripts));
+	for (size_t i = 0; i < ARRAY_LEN(scriptlets); i++) {
+		const char *text = rpm_header_text(&p->header, scriptlets[i].text);
+		const char *interpreter = rpm_header_text(&p->header, scriptlets[i].interpreter);
+
+		if (text || interpreter)
+			add_script(p, scriptlets[i].name, text, interpreter);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(triggers); i++)
+		find_triggers(p, &triggers[i]);
 }
 
 int rpm_files_fill(struct rpm_package *p, struct arena *arena, struct map *paths, struct error *err)
@@ -257,6 +308,6 @@ int rpm_files_fill(struct rpm_package *p, struct arena *arena, struct map *paths
 	if (fill_files(p, arena, paths, &c, err) < 0)
 		return -1;
 	find_twins(p, &c);
-	find_scripts(p);
+	find_scripts(p, arena);
 	return 0;
 }

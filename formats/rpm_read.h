@@ -29,7 +29,6 @@ enum rpm_file_flag {
 
 enum {
 	RPM_FILES_LIMIT = 2000000,
-	RPM_SCRIPTS_MAX = 6,
 	RPM_ALONE = UINT32_MAX,
 };
 
@@ -49,7 +48,9 @@ struct rpm_file {
 };
 
 struct rpm_script {
-	const char *name;        /* "pre", "post", "preun", "postun", "pretrans", "posttrans" */
+	/* "pre", "post", "preun", "postun", "pretrans", "posttrans"; for packages with files of
+	 * certain names "filetrigger", "transfiletrigger" */
+	const char *name;
 	const char *interpreter; /* "/bin/sh", "<lua>", "/sbin/ldconfig" */
 	const char *text;        /* "" when the interpreter alone is what runs */
 };
@@ -62,7 +63,7 @@ struct rpm_package {
 	struct rpm_header signature, header;
 	struct rpm_file *files;
 	uint32_t file_count;
-	struct rpm_script scripts[RPM_SCRIPTS_MAX];
+	struct rpm_script *scripts;
 	size_t script_count;
 };
 

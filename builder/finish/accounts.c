@@ -4,7 +4,7 @@
  * same in every image), and the manifest's user.
  * Source: passwd(5), shadow(5), sysusers.d(5), base-passwd.
  */
-#include "builder/finish/finish.h"
+#include "builder/finish/accounts.h"
 
 struct known {
 	const char *package, *name;
@@ -46,24 +46,7 @@ static const struct known table[] = {
 
 enum { LAST_CHANGE_DAYS = 3652 /* 1980-01-01 */, ALLOCATED_FROM = 999, ALLOCATED_TO = 200 };
 
-struct user {
-	const char *name, *gecos, *home, *shell;
-	uint64_t uid, gid;
-};
-
-struct group {
-	const char *name, *members;
-	uint64_t gid;
-};
-
-struct accounts {
-	struct finish *f;
-	struct arena arena;
-	VEC(struct user) users;
-	VEC(struct group) groups;
-};
-
-static struct user *user_named(struct accounts *a, const char *name)
+struct user *accounts_user(struct accounts *a, const char *name)
 {
 	for (size_t i = 0; i < a->users.len; i++) {
 		if (str_equal(a->users.items[i].name, name))
@@ -72,7 +55,7 @@ static struct user *user_named(struct accounts *a, const char *name)
 	return NULL;
 }
 
-static struct group *group_named(struct accounts *a, const char *name)
+struct group *accounts_group(struct accounts *a, const char *name)
 {
 	for (size_t i = 0; i < a->groups.len; i++) {
 		if (str_equal(a->groups.items[i].name, name))
@@ -103,7 +86,7 @@ static bool id_is_free(const struct accounts *a, uint64_t id)
 	return true;
 }
 
-static uint64_t allocate(const struct accounts *a)
+uint64_t accounts_allocate(const struct accounts *a)
 {
 	uint64_t id = ALLOCATED_FROM;
 
@@ -112,17 +95,17 @@ static uint64_t allocate(const struct accounts *a)
 	return id;
 }
 
-static void add_group(struct accounts *a, const char *name, uint64_t gid)
+void accounts_add_group(struct accounts *a, const char *name, uint64_t gid)
 {
 	struct group g = { .name = name, .members = "", .gid = gid };
 
-	if (!group_named(a, name))
+	if (!accounts_group(a, name))
 		vec_push(&a->groups, g);
 }
 
-static void add_user(struct accounts *a, struct user user)
+void accounts_add_user(struct accounts *a, struct user user)
 {
-	if (!user_named(a, user.name))
+	if (!accounts_user(a, user.name))
 		vec_push(&a->users, user);
 }
 
@@ -140,8 +123,7 @@ static int read_number(const char *text, const char *file, uint64_t *out, struct
 	return error_set(err, ERROR_FORMAT, "/%s: '%s' is not a user or group number", file, text);
 }
 
-/* The masters; without base-passwd the two accounts that everything assumes. */
-static int read_master(struct accounts *a, const char *path, bool groups, struct error *err)
+int accounts_read(struct accounts *a, const char *path, bool groups, struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct slice rest, line;
@@ -176,18 +158,20 @@ static int read_master(struct accounts *a, const char *path, bool groups, struct
 	return 0;
 }
 
+/* The two accounts that everything assumes. */
 static void add_minimum(struct accounts *a)
 {
-	add_group(a, "root", 0);
-	add_group(a, "nogroup", 65534);
-	add_user(a, (struct user){
-			    .name = "root", .gecos = "root", .home = "/root", .shell = "/bin/sh" });
-	add_user(a, (struct user){ .name = "nobody",
-				   .gecos = "nobody",
-				   .home = "/nonexistent",
-				   .shell = NOLOGIN,
-				   .uid = 65534,
-				   .gid = 65534 });
+	accounts_add_group(a, "root", 0);
+	accounts_add_group(a, "nogroup", 65534);
+	accounts_add_user(
+		a, (struct user){
+			   .name = "root", .gecos = "root", .home = "/root", .shell = "/bin/sh" });
+	accounts_add_user(a, (struct user){ .name = "nobody",
+					    .gecos = "nobody",
+					    .home = "/nonexistent",
+					    .shell = NOLOGIN,
+					    .uid = 65534,
+					    .gid = 65534 });
 }
 
 static void add_known(struct accounts *a)
@@ -198,14 +182,14 @@ static void add_known(struct accounts *a)
 		if (!rootfs_component(a->f->rootfs, COMPONENT_DEB, k->package))
 			continue;
 		if (k->gid != 65534)
-			add_group(a, k->name, (uint64_t)k->gid);
+			accounts_add_group(a, k->name, (uint64_t)k->gid);
 		if (k->uid >= 0)
-			add_user(a, (struct user){ .name = k->name,
-						   .gecos = "",
-						   .home = k->home,
-						   .shell = k->shell,
-						   .uid = (uint64_t)k->uid,
-						   .gid = (uint64_t)k->gid });
+			accounts_add_user(a, (struct user){ .name = k->name,
+							    .gecos = "",
+							    .home = k->home,
+							    .shell = k->shell,
+							    .uid = (uint64_t)k->uid,
+							    .gid = (uint64_t)k->gid });
 	}
 }
 
@@ -247,29 +231,31 @@ static void take_sysusers_line(struct accounts *a, struct slice line)
 	    strpbrk(shell, ":\n"))
 		return;
 	if (!has_value(first) || !slice_u64(slice_str(first), &uid) || uid > UINT32_MAX)
-		uid = allocate(a);
+		uid = accounts_allocate(a);
 	if (*type == 'g') {
-		add_group(a, name, uid);
-	} else if (*type == 'u' && !user_named(a, name)) {
-		struct group *g = colon ? group_named(a, colon + 1) : group_named(a, name);
+		accounts_add_group(a, name, uid);
+	} else if (*type == 'u' && !accounts_user(a, name)) {
+		struct group *g = colon ? accounts_group(a, colon + 1) : accounts_group(a, name);
 
 		if (!g && !(colon && slice_u64(slice_str(colon + 1), &gid))) {
-			add_group(a, name, group_numbered(a, uid) ? allocate(a) : uid);
-			g = group_named(a, name);
+			accounts_add_group(a, name,
+					   group_numbered(a, uid) ? accounts_allocate(a) : uid);
+			g = accounts_group(a, name);
 		}
-		add_user(a, (struct user){ .name = name,
-					   .gecos = has_value(gecos) ? gecos : "",
-					   .home = has_value(home) ? home : "/",
-					   .shell = has_value(shell) ? shell : NOLOGIN,
-					   .uid = uid,
-					   .gid = g ? g->gid : gid });
+		accounts_add_user(a, (struct user){ .name = name,
+						    .gecos = has_value(gecos) ? gecos : "",
+						    .home = has_value(home) ? home : "/",
+						    .shell = has_value(shell) ? shell : NOLOGIN,
+						    .uid = uid,
+						    .gid = g ? g->gid : gid });
 	} else if (*type == 'm') {
-		struct group *g = group_named(a, id);
+		struct group *g = accounts_group(a, id);
 
 		if (g)
 			g->members = *g->members
 					     ? arena_printf(&a->arena, "%s,%s", g->members, name)
 					     : name;
+		a->changed = a->changed || g;
 	}
 }
 
@@ -306,7 +292,7 @@ static int add_image_user(struct accounts *a, struct error *err)
 
 	if (!image->user_name || !a->f->final)
 		return 0;
-	there = user_named(a, image->user_name);
+	there = accounts_user(a, image->user_name);
 	if (there && there->uid != image->uid)
 		return error_set(err, ERROR_USAGE,
 				 "image.user: \"%s\" is an account of the system with uid %" PRIu64
@@ -321,15 +307,16 @@ static int add_image_user(struct accounts *a, struct error *err)
 					 image->uid, a->users.items[i].name);
 	}
 	if (!group_numbered(a, image->gid))
-		add_group(a, image->user_name, image->gid);
+		accounts_add_group(a, image->user_name, image->gid);
 	home = image->home ? image->home : arena_printf(&a->arena, "/home/%s", image->user_name);
-	add_user(a, (struct user){ .name = image->user_name,
-				   .gecos = "",
-				   .home = home,
-				   .shell = rootfs_resolve(a->f->rootfs, "bin/bash") ? "/bin/bash"
-										     : "/bin/sh",
-				   .uid = image->uid,
-				   .gid = image->gid });
+	accounts_add_user(a, (struct user){ .name = image->user_name,
+					    .gecos = "",
+					    .home = home,
+					    .shell = rootfs_resolve(a->f->rootfs, "bin/bash")
+							     ? "/bin/bash"
+							     : "/bin/sh",
+					    .uid = image->uid,
+					    .gid = image->gid });
 	if (home[0] == '/' && home[1])
 		finish_dir(a->f, home + 1, 0755, image->uid, image->gid);
 	return 0;
@@ -372,26 +359,53 @@ static void write_groups(struct accounts *a)
 	private_file(a->f, "etc/gshadow", &gshadow);
 }
 
+/* base-passwd's masters, or what the package setup of the RPM world brings as the files themselves.
+ */
+static int read_packaged(struct accounts *a, struct error *err)
+{
+	const struct rootfs_node *n = rootfs_lookup(a->f->rootfs, "etc/passwd");
+
+	a->packaged = n && n->owner && n->owner->kind == COMPONENT_RPM;
+	if (accounts_read(a, a->packaged ? "etc/group" : "usr/share/base-passwd/group.master", true,
+			  err) < 0 ||
+	    accounts_read(a, a->packaged ? "etc/passwd" : "usr/share/base-passwd/passwd.master",
+			  false, err) < 0)
+		return -1;
+	a->packaged_users = a->users.len;
+	a->packaged_groups = a->groups.len;
+	return 0;
+}
+
+static int write_all(struct accounts *a, struct error *err)
+{
+	if (a->packaged)
+		return rpm_accounts_write(a, err);
+	write_users(a);
+	write_groups(a);
+	finish_text(a->f, "etc/subuid", 0644, slice_str(""));
+	finish_text(a->f, "etc/subgid", 0644, slice_str(""));
+	return 0;
+}
+
 int finish_accounts(struct finish *f, struct error *err)
 {
 	struct accounts a = { .f = f };
-	int rc = read_master(&a, "usr/share/base-passwd/group.master", true, err);
+	int rc = read_packaged(&a, err);
 
-	if (rc == 0)
-		rc = read_master(&a, "usr/share/base-passwd/passwd.master", false, err);
-	if (rc == 0) {
+	if (rc == 0 && !a.packaged)
 		add_minimum(&a);
+	if (rc == 0) {
 		add_known(&a);
 		rc = read_sysusers(&a, err);
 	}
-	if (rc == 0)
-		rc = add_image_user(&a, err);
 	if (rc == 0) {
-		write_users(&a);
-		write_groups(&a);
-		finish_text(f, "etc/subuid", 0644, slice_str(""));
-		finish_text(f, "etc/subgid", 0644, slice_str(""));
+		rpm_accounts_add(&a);
+		rc = add_image_user(&a, err);
 	}
+	if (rc == 0)
+		rc = write_all(&a, err);
+	if (rc == 0)
+		rpm_accounts_own(&a);
 	vec_release(&a.users);
 	vec_release(&a.groups);
 	arena_release(&a.arena);

@@ -2,8 +2,8 @@
  * The alternatives that postinst scripts register, without update-alternatives: of each name the
  * choice with the highest priority, the first registered of equals. Packages are walked in the
  * order of configuration. Writes LINK, /etc/alternatives/NAME, those of the slaves whose file is
- * there, and the record in /var/lib/dpkg/alternatives.
- * Source: update-alternatives(1); the record's form as dpkg 1.21 writes it.
+ * there, and the record in /var/lib/dpkg/alternatives, or that of .rpms in /var/lib/alternatives.
+ * Source: update-alternatives(1); the records' forms as dpkg 1.21 and chkconfig 1.24 write them.
  */
 #include "builder/finish/finish.h"
 #include "builder/finish/script_words.h"
@@ -15,11 +15,13 @@ struct slave {
 struct choice {
 	const char *path;
 	int64_t priority;
+	const char *family, *initscript; /* of an .rpm, or NULL */
 	VEC(struct slave) slaves;
 };
 
 struct alternative {
 	const char *name, *link;
+	bool rpm; /* the first to register it was an .rpm */
 	VEC(struct choice) choices;
 };
 
@@ -80,7 +82,7 @@ static bool read_priority(const char *text, int64_t *out)
 }
 
 /* update-alternatives [options] --install LINK NAME PATH PRIORITY [--slave LINK NAME PATH]… */
-static void take_command(struct alternatives *a, const struct script_command *c)
+static void take_command(struct alternatives *a, const struct script_command *c, bool rpm)
 {
 	struct alternative *alternative;
 	struct choice choice = { 0 };
@@ -93,10 +95,17 @@ static void take_command(struct alternatives *a, const struct script_command *c)
 		return;
 	choice.path = c->words[i + 3];
 	alternative = find(a, c->words[i + 2], c->words[i + 1]);
+	alternative->rpm = alternative->choices.len ? alternative->rpm : rpm;
+	for (size_t k = i + 5; k + 1 < c->count; k++) {
+		if (str_equal(c->words[k], "--family") && is_plain_name(c->words[k + 1]))
+			choice.family = c->words[k + 1];
+		if (str_equal(c->words[k], "--initscript") && is_plain_name(c->words[k + 1]))
+			choice.initscript = c->words[k + 1];
+	}
 	for (i += 5; i + 3 < c->count; i++) {
 		struct slave s;
 
-		if (!str_equal(c->words[i], "--slave"))
+		if (!str_equal(c->words[i], "--slave") && !str_equal(c->words[i], "--follower"))
 			continue;
 		s = (struct slave){ c->words[i + 1], c->words[i + 2], c->words[i + 3] };
 		if (is_path(s.link) && is_plain_name(s.name) && is_path(s.path))
@@ -106,21 +115,29 @@ static void take_command(struct alternatives *a, const struct script_command *c)
 	vec_push(&alternative->choices, choice);
 }
 
+/* Both names are one program in the RPM world. */
+static bool is_tool(const char *word)
+{
+	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+
+	return str_equal(name, "update-alternatives") || str_equal(name, "alternatives");
+}
+
 static void take_scripts(struct alternatives *a, const struct component *c)
 {
 	for (size_t i = 0; i < c->scripts.len; i++) {
 		const struct component_script *script = &c->scripts.items[i];
 		struct script_commands commands = { 0 };
 
-		if (!str_equal(script->name, "postinst"))
+		if (!str_equal(script->name, "postinst") && !str_equal(script->name, "post") &&
+		    !str_equal(script->name, "posttrans"))
 			continue;
 		script_words(slice_of(script->text, script->len), &a->arena, &commands);
 		for (size_t k = 0; k < commands.len; k++) {
 			const char *word = commands.items[k].words[0];
 
-			if (commands.items[k].active && (str_equal(word, "update-alternatives") ||
-							 str_ends(word, "/update-alternatives")))
-				take_command(a, &commands.items[k]);
+			if (commands.items[k].active && is_tool(word))
+				take_command(a, &commands.items[k], c->kind == COMPONENT_RPM);
 		}
 		vec_release(&commands);
 	}
@@ -199,6 +216,38 @@ static void write_record(struct finish *f, struct alternative *a)
 	finish_text(f, path, 0644, strbuf_slice(&b));
 }
 
+/* Choices as they were registered, each with the slaves of the first, in its order. */
+static void write_rpm_record(struct finish *f, const struct alternative *a)
+{
+	const struct choice *first = &a->choices.items[0];
+	cleanup_strbuf struct strbuf b = { 0 };
+	cleanup_free char *path = xasprintf("var/lib/alternatives/%s", a->name);
+
+	strbuf_addf(&b, "auto\n%s\n", a->link);
+	for (size_t i = 0; i < first->slaves.len; i++)
+		strbuf_addf(&b, "%s\n%s\n", first->slaves.items[i].name,
+			    first->slaves.items[i].link);
+	strbuf_addc(&b, '\n');
+	for (size_t i = 0; i < a->choices.len; i++) {
+		const struct choice *c = &a->choices.items[i];
+
+		if (c->family)
+			strbuf_addf(&b, "@%s@", c->family);
+		strbuf_addf(&b, "%s\n%" PRId64 "%s%s\n", c->path, c->priority,
+			    c->initscript ? " " : "", c->initscript ? c->initscript : "");
+		for (size_t k = 0; k < first->slaves.len; k++) {
+			const char *target = "";
+
+			for (size_t s = 0; s < c->slaves.len; s++) {
+				if (str_equal(c->slaves.items[s].name, first->slaves.items[k].name))
+					target = c->slaves.items[s].path;
+			}
+			strbuf_addf(&b, "%s\n", target);
+		}
+	}
+	finish_text(f, path, 0644, strbuf_slice(&b));
+}
+
 static void write_alternative(struct finish *f, struct alternative *a)
 {
 	const struct choice *best = NULL;
@@ -225,7 +274,10 @@ static void write_alternative(struct finish *f, struct alternative *a)
 		if (is_there(f, s->path))
 			write_link(f, s->link, s->name, s->path);
 	}
-	write_record(f, a);
+	if (a->rpm)
+		write_rpm_record(f, a);
+	else
+		write_record(f, a);
 }
 
 int finish_alternatives(struct finish *f, struct error *err)
@@ -233,8 +285,10 @@ int finish_alternatives(struct finish *f, struct error *err)
 	struct alternatives a = { 0 };
 
 	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
-		if (f->rootfs->parts.items[i].component->kind == COMPONENT_DEB)
-			take_scripts(&a, f->rootfs->parts.items[i].component);
+		const struct component *c = f->rootfs->parts.items[i].component;
+
+		if (c->kind == COMPONENT_DEB || c->kind == COMPONENT_RPM)
+			take_scripts(&a, c);
 	}
 	for (size_t i = 0; i < a.items.len; i++)
 		write_alternative(f, a.items.items[i]);

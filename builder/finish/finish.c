@@ -33,6 +33,28 @@ void finish_text(struct finish *f, const char *path, uint32_t mode, struct slice
 	finish_file(f, path, mode, text);
 }
 
+void finish_replace(struct finish *f, const char *path, uint32_t mode, struct slice text)
+{
+	struct error ignored = { 0 };
+	const char *placed = rootfs_place(f->rootfs, path, &ignored);
+	struct rootfs_node *n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
+
+	if (n && n->tar.type == TAR_DIR)
+		return;
+	if (n)
+		n->owner = f->metadata; /* which then replaces what is its own */
+	component_add_text(f->metadata, path, mode, text);
+}
+
+bool finish_has_rpms(const struct finish *f)
+{
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		if (f->rootfs->parts.items[i].component->kind == COMPONENT_RPM)
+			return true;
+	}
+	return false;
+}
+
 void finish_link(struct finish *f, const char *path, const char *target)
 {
 	if (!is_taken(f, path))
@@ -92,10 +114,17 @@ int finish_run(struct finish *f, struct error *err)
 		const char *what;
 		int (*run)(struct finish *f, struct error *err);
 	} actions[] = {
-		{ "system files", finish_system_files }, { "accounts", finish_accounts },
-		{ "certificates", finish_certificates }, { "alternatives", finish_alternatives },
-		{ "CUDA links", finish_cuda },           { "loader cache", finish_loader },
-		{ "package database", finish_dpkg },     { "report on scripts", finish_scripts },
+		{ "system files", finish_system_files },
+		{ "system files", finish_rpm_system },
+		{ "accounts", finish_accounts },
+		{ "certificates", finish_certificates },
+		{ "certificates", finish_rpm_certificates },
+		{ "alternatives", finish_alternatives },
+		{ "CUDA links", finish_cuda },
+		{ "loader cache", finish_loader },
+		{ "package database", finish_dpkg },
+		{ "package database", finish_rpm_database },
+		{ "report on scripts", finish_scripts },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {

@@ -31,13 +31,18 @@ struct finish {
 /* All actions in their order. ERROR_USAGE for what the manifest asks that cannot be. */
 int finish_run(struct finish *f, struct error *err) MUST_USE;
 
-/* The component that goes before all packages: merged /usr links (`merged`) and the skeleton. */
+/*
+ * The component that goes before all packages: merged /usr links (`merged`) and the skeleton. Where
+ * a package `filesystem` of the RPM world brings both itself, there is no such component.
+ */
 struct component *finish_filesystem(const struct platform *platform, bool merged);
 
 /* Helpers of the actions: nothing is added where something is. Paths without a leading "/". */
 void finish_text(struct finish *f, const char *path, uint32_t mode, struct slice text);
 void finish_link(struct finish *f, const char *path, const char *target);
 void finish_dir(struct finish *f, const char *path, uint32_t mode, uint64_t uid, uint64_t gid);
+/* The same in place of a file that a package brings. */
+void finish_replace(struct finish *f, const char *path, uint32_t mode, struct slice text);
 /* The entry, for those who set an owner; NULL when something is there. */
 struct component_entry *finish_file(struct finish *f, const char *path, uint32_t mode,
 				    struct slice text);
@@ -45,6 +50,8 @@ struct component_entry *finish_file(struct finish *f, const char *path, uint32_t
 int finish_flush(struct finish *f, struct error *err) MUST_USE;
 /* The multiarch triplet of the platform: "x86_64-linux-gnu". */
 const char *finish_triplet(const struct platform *platform);
+/* Whether any package is an .rpm. */
+bool finish_has_rpms(const struct finish *f);
 /* "x86_64-linux" or "sbsa-linux": NVIDIA's name under targets/. */
 const char *finish_cuda_target(const struct platform *platform);
 
@@ -56,6 +63,9 @@ int finish_alternatives(struct finish *f, struct error *err) MUST_USE;
 int finish_cuda(struct finish *f, struct error *err) MUST_USE;
 int finish_loader(struct finish *f, struct error *err) MUST_USE;
 int finish_dpkg(struct finish *f, struct error *err) MUST_USE;
+int finish_rpm_system(struct finish *f, struct error *err) MUST_USE;
+int finish_rpm_certificates(struct finish *f, struct error *err) MUST_USE;
+int finish_rpm_database(struct finish *f, struct error *err) MUST_USE;
 int finish_scripts(struct finish *f, struct error *err) MUST_USE;
 
 #endif

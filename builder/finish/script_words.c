@@ -302,6 +302,31 @@ static void pop_block(struct lexer *l, enum block_kind kind)
 	}
 }
 
+static bool is_number(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* What "$1" OP VALUE says in a scriptlet of an .rpm, where 1 is a first installation. */
+static bool holds_for_one(const char *op, const char *value)
+{
+	uint64_t n = 0;
+
+	if (!slice_u64(slice_str(value), &n))
+		return true;
+	if (str_equal(op, "-gt"))
+		return 1 > n;
+	if (str_equal(op, "-ge"))
+		return 1 >= n;
+	if (str_equal(op, "-lt"))
+		return 1 < n;
+	if (str_equal(op, "-le"))
+		return 1 <= n;
+	if (str_equal(op, "-ne") || str_equal(op, "!="))
+		return n != 1;
+	return n == 1;
+}
+
 /* "$1" OP VALUE, "$2" OP VALUE, -n "$2" …: what a test says at a first installation. */
 static bool holds_at_installation(const struct script_command *c)
 {
@@ -314,6 +339,8 @@ static bool holds_at_installation(const struct script_command *c)
 		bool equal = str_equal(op, "=") || str_equal(op, "=="),
 		     unequal = str_equal(op, "!=");
 
+		if (first && is_number(value))
+			return holds_for_one(op, value);
 		if (first && (equal || unequal))
 			return (str_equal(value, "configure") || str_equal(value, "install")) ==
 			       equal;

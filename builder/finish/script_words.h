@@ -5,7 +5,7 @@
  *
  * Commands that a first installation does not reach are marked inactive: branches of
  * `case "$1" in` other than configure and install, and what stands behind a test for an upgrade
- * ("$1" = upgrade, a version in "$2").
+ * ("$1" = upgrade, a version in "$2"; of an .rpm a "$1" above 1).
  */
 #ifndef BUILDER_FINISH_SCRIPT_WORDS_H
 #define BUILDER_FINISH_SCRIPT_WORDS_H

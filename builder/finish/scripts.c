@@ -45,6 +45,23 @@ static const struct {
 	{ "readline-common", "postinst", "inputrc" },
 	{ "usrmerge", "postinst", "the root is merged" },
 	{ "usr-is-merged", "preinst", "the root is merged" },
+	/* of .rpms */
+	{ "bash", "post", "/etc/shells is that of setup" },
+	{ "ca-certificates", "post", "bundles of the certificates" },
+	{ "ca-certificates", "posttrans", "bundles of the certificates" },
+	{ "crypto-policies", "post", "links of the policy" },
+	{ "crypto-policies", "posttrans", "links of the policy" },
+	{ "filesystem", "post", "links of /var" },
+	{ "filesystem", "posttrans", "nothing at a first installation" },
+	{ "filesystem", "pretrans", "links of the merged root come with the package" },
+	{ "glibc", "post", "ld.so.cache" },
+	{ "glibc", "pretrans", "checks of the running kernel" },
+	{ "glibc", "transfiletrigger", "ld.so.cache" },
+	{ "glibc-common", "post", "ld.so.cache" },
+	{ "glibc-common", "transfiletrigger", "ld.so.cache" },
+	{ "libgcc", "post", "ld.so.cache" },
+	{ "setup", "post", "nothing at a first installation" },
+	{ "setup", "pre", "nothing at a first installation" },
 };
 
 /* Commands of the shell, and such that only look, print or compute. */
@@ -130,12 +147,30 @@ static const char *const harmless[] = {
 	"apparmor_parser",
 	"runit-helper",
 	"systemd-sysusers",
+	"systemd-update-helper",
+	"systemd-hwdb",
+	"journalctl",
+	"iconvconfig",
+	"iconvconfig.x86_64",
+	"build-locale-archive",
+	"semodule",
+	"chkconfig",
+	"update-mime-types",
+	"xmlcatalog",
 };
 
 /* Effects that an action of ours has had. */
-static const char *const done[] = { "ldconfig",      "update-ca-certificates", "add-shell",
-				    "update-shells", "update-passwd",          "pam-auth-update",
-				    "shadowconfig" };
+static const char *const done[] = { "ldconfig",
+				    "update-ca-certificates",
+				    "add-shell",
+				    "update-shells",
+				    "update-passwd",
+				    "pam-auth-update",
+				    "shadowconfig",
+				    "update-ca-trust",
+				    "ca-legacy",
+				    "update-crypto-policies",
+				    "glibc_post_upgrade.x86_64" };
 
 static bool listed(const char *const *list, size_t count, const char *word)
 {
@@ -278,6 +313,23 @@ static bool changes_files(const struct script_command *c)
 	return false;
 }
 
+/* useradd, groupadd: done when the account is there. */
+static bool has_account(struct report *r, const struct script_command *c)
+{
+	const char *slash = strrchr(c->words[0], '/'), *word = slash ? slash + 1 : c->words[0];
+	bool user = str_equal(word, "useradd");
+	cleanup_strbuf struct strbuf text = { 0 };
+	cleanup_free char *line = xasprintf("\n%s:", c->words[c->count - 1]);
+	struct error ignored = { 0 };
+
+	if (c->dynamic || c->count < 2 || (!user && !str_equal(word, "groupadd")))
+		return false;
+	strbuf_addc(&text, '\n');
+	if (rootfs_read(r->f->rootfs, user ? "etc/passwd" : "etc/group", MIB, &text, &ignored) < 0)
+		return false;
+	return strstr(strbuf_text(&text), line) != NULL;
+}
+
 static void judge(struct report *r, const struct script_command *c)
 {
 	const char *word = c->words[0];
@@ -286,9 +338,10 @@ static void judge(struct report *r, const struct script_command *c)
 	if (!c->active || (c->condition && c->count < 2) ||
 	    (listed(silent, ARRAY_LEN(silent), word) && !changes_files(c)))
 		return;
-	if (str_ends(word, "update-alternatives"))
+	if (str_ends(word, "alternatives"))
 		judge_alternative(r, c, text);
-	else if (listed(done, ARRAY_LEN(done), word) || has_come_true(r, c) || has_attributes(r, c))
+	else if (listed(done, ARRAY_LEN(done), word) || has_come_true(r, c) ||
+		 has_attributes(r, c) || has_account(r, c))
 		add(r, SCRIPT_DONE, c->line, text);
 	else if (listed(harmless, ARRAY_LEN(harmless), word) || compiles_python(c))
 		add(r, SCRIPT_HARMLESS, c->line, text);
@@ -306,6 +359,33 @@ static const char *whole(const struct report *r)
 	return NULL;
 }
 
+static bool report_language(struct report *r, struct slice text)
+{
+	if (slice_starts(text, "#!") && memmem(text.data, MIN(text.len, (size_t)64), "sh", 2))
+		return false;
+	add(r, SCRIPT_NOT_DONE, 1, "a script in another language than sh");
+	return true;
+}
+
+/* A scriptlet of an .rpm names its interpreter apart; without a text that is the command. */
+static bool report_interpreter(struct report *r)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "ksh" };
+	const char *words[] = { r->script->interpreter };
+	const struct script_command alone = { .words = words, .count = 1, .active = true };
+
+	if (!r->script->len) {
+		judge(r, &alone);
+		return true;
+	}
+	if (listed(shells, ARRAY_LEN(shells), words[0]))
+		return false;
+	add(r, SCRIPT_NOT_DONE, 1,
+	    str_equal(words[0], "<lua>") ? "a script in Lua"
+					 : "a script in another language than sh");
+	return true;
+}
+
 static void report_script(struct report *r)
 {
 	struct slice text = slice_of(r->script->text, r->script->len);
@@ -318,10 +398,8 @@ static void report_script(struct report *r)
 		add(r, SCRIPT_DONE, 0, whole(r));
 		return;
 	}
-	if (!slice_starts(text, "#!") || !memmem(text.data, MIN(text.len, (size_t)64), "sh", 2)) {
-		add(r, SCRIPT_NOT_DONE, 1, "a script in another language than sh");
+	if (r->script->interpreter ? report_interpreter(r) : report_language(r, text))
 		return;
-	}
 	script_words(text, &arena, &commands);
 	for (size_t i = 0; i < commands.len; i++)
 		judge(r, &commands.items[i]);
@@ -329,17 +407,22 @@ static void report_script(struct report *r)
 	arena_release(&arena);
 }
 
+/* Scripts of a first installation, of both kinds of packages. */
+static const char *const installing[] = {
+	"preinst", "postinst",  "pretrans",    "pre",
+	"post",    "posttrans", "filetrigger", "transfiletrigger"
+};
+
 int finish_scripts(struct finish *f, struct error *err)
 {
 	(void)err;
 	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
 		const struct component *c = f->rootfs->parts.items[i].component;
 
-		for (size_t k = 0; c->kind == COMPONENT_DEB && k < c->scripts.len; k++) {
+		for (size_t k = 0; k < c->scripts.len; k++) {
 			struct report r = { .f = f, .c = c, .script = &c->scripts.items[k] };
 
-			if (str_equal(r.script->name, "postinst") ||
-			    str_equal(r.script->name, "preinst"))
+			if (listed(installing, ARRAY_LEN(installing), r.script->name))
 				report_script(&r);
 		}
 	}

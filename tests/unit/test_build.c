@@ -247,30 +247,6 @@ static void test_an_input_that_is_not_there_is_named(void **state)
 	assert_contains(err.text, "gpuimg fetch");
 }
 
-static void test_an_rpm_is_refused_before_it_is_fetched(void **state)
-{
-	cleanup(site_release) struct site s = { 0 };
-	cleanup_build_result struct build_result result = { 0 };
-	struct lock_input rpm = { .kind = LOCK_RPM,
-				  .stage = "runtime",
-				  .source = "rocky",
-				  .name = "zlib",
-				  .version = "1.2-3",
-				  .arch = "x86_64",
-				  .url = "https://example.org/x.rpm",
-				  .size = 5 };
-	struct error err = { 0 };
-
-	(void)state;
-	open_site(&s, plain);
-	lock(&s);
-	rpm.digest = digest_of(slice_str("rpm"));
-	vec_push(&s.lock.platforms.items[0].inputs, rpm);
-	assert_int_equal(build(&s, &result, &err), -1);
-	assert_int_equal(err.code, ERROR_USAGE);
-	assert_contains(err.text, "zlib 1.2-3 of source 'rocky' is an .rpm");
-}
-
 static void test_a_folder_that_changed_since_it_was_locked_is_refused(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
@@ -505,7 +481,6 @@ int main(void)
 		cmocka_unit_test(test_the_one_time_changes_no_layer),
 		cmocka_unit_test(test_a_manifest_that_changed_since_is_refused),
 		cmocka_unit_test(test_an_input_that_is_not_there_is_named),
-		cmocka_unit_test(test_an_rpm_is_refused_before_it_is_fetched),
 		cmocka_unit_test(test_a_folder_that_changed_since_it_was_locked_is_refused),
 		cmocka_unit_test(test_what_a_stage_without_commands_holds_can_be_copied),
 		cmocka_unit_test(test_a_copy_of_nothing_names_its_line),

@@ -1,0 +1,59 @@
+/*
+ * The accounts of an image while they are gathered; private to accounts.c and
+ * rpm_accounts.c.
+ */
+#ifndef BUILDER_FINISH_ACCOUNTS_H
+#define BUILDER_FINISH_ACCOUNTS_H
+
+#include "builder/finish/finish.h"
+
+struct user {
+	const char *name, *gecos, *home, *shell;
+	uint64_t uid, gid;
+};
+
+struct group {
+	const char *name, *members;
+	uint64_t gid;
+};
+
+struct accounts {
+	struct finish *f;
+	struct arena arena;
+	bool packaged; /* a package brings /etc/passwd itself: what is new is written behind it */
+	size_t packaged_users, packaged_groups;
+	struct {
+		struct user *items;
+		size_t len, cap;
+	} users;
+	struct {
+		struct group *items;
+		size_t len, cap;
+	} groups;
+	bool changed; /* members of a group of the package */
+};
+
+struct user *accounts_user(struct accounts *a, const char *name);
+struct group *accounts_group(struct accounts *a, const char *name);
+/* Nothing happens when there is one of that name. */
+void accounts_add_user(struct accounts *a, struct user user);
+void accounts_add_group(struct accounts *a, const char *name, uint64_t gid);
+/* A number that neither a user nor a group has. */
+uint64_t accounts_allocate(const struct accounts *a);
+/* Of a passwd file, or of a group file; ERROR_FORMAT for numbers that are none. */
+int accounts_read(struct accounts *a, const char *path, bool groups, struct error *err) MUST_USE;
+
+/* rpm_accounts.c: users and groups that scriptlets of .rpms add, in their words. */
+void rpm_accounts_add(struct accounts *a);
+/*
+ * Writes passwd, group and their shadows where a package brings its own: those lines as they are,
+ * and what was added. Without anything new the package's files stay.
+ */
+int rpm_accounts_write(struct accounts *a, struct error *err) MUST_USE;
+/*
+ * Gives the files of .rpms their owners by name. Who is not there is root instead, without
+ * setuid and setgid, and the report says so.
+ */
+void rpm_accounts_own(struct accounts *a);
+
+#endif
