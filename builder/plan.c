@@ -1,38 +1,6 @@
 #include "builder/plan.h"
 
-enum class { CLASS_CUDA, CLASS_PYTHON, CLASS_OS, CLASS_APPLICATION, CLASS_METADATA, CLASS_COUNT };
-
-static const char *const class_titles[CLASS_COUNT] = { "cuda", "python", "os", "application",
-						       "metadata" };
-
-enum {
-	SOLO_BYTES = 96 * 1024 * 1024,
-	SOLO_MAX = 40, /* layers of one component, so that the image stays below 48 */
-};
-
-/* The components that share a layer. */
-struct group {
-	const char *title;
-	enum class class;
-	bool solo;
-	uint64_t bytes;
-	struct {
-		size_t *items; /* indexes of parts */
-		size_t len, cap;
-	} parts;
-};
-
-struct groups {
-	struct group *items;
-	size_t len, cap;
-};
-
-static void groups_release(struct groups *g)
-{
-	for (size_t i = 0; i < g->len; i++)
-		vec_release(&g->items[i].parts);
-	vec_release(g);
-}
+#include "builder/plan_group.h"
 
 void plan_release(struct plan *plan)
 {
@@ -42,112 +10,6 @@ void plan_release(struct plan *plan)
 		vec_release(&plan->layers.items[i].entries);
 	vec_release(&plan->layers);
 	arena_release(&plan->arena);
-}
-
-static enum class classify(const struct component *c) {
-	switch (c->kind){
-		case COMPONENT_DEB : case COMPONENT_RPM : return c->toolkit ? CLASS_CUDA : CLASS_OS;
-		case COMPONENT_WHEEL : return c->toolkit || str_starts(c->name, "nvidia-")
-			? CLASS_CUDA
-			: CLASS_PYTHON;
-		case COMPONENT_REDIST : return CLASS_CUDA;
-		case COMPONENT_TREE : case COMPONENT_STAGE : return CLASS_APPLICATION;
-		case COMPONENT_FINISH : if (str_equal(c->name, PLAN_FILESYSTEM)) return CLASS_OS;
-		return str_equal(c->name, PLAN_CUDA) ? CLASS_CUDA : CLASS_METADATA;
-	}
-return CLASS_METADATA;
-}
-
-static uint64_t part_bytes(const struct rootfs_part *part)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < part->nodes.len; i++) {
-		const struct rootfs_node *n = part->nodes.items[i];
-
-		if (n && n->owner == part->component && n->index == i && n->tar.type == TAR_FILE)
-			sum += n->tar.size;
-	}
-	return sum;
-}
-
-static struct group *group_of(struct groups *groups, const char *title, enum class class)
-{
-	struct group *g;
-
-	for (size_t i = 0; i < groups->len; i++) {
-		if (!groups->items[i].solo && str_equal(groups->items[i].title, title))
-			return &groups->items[i];
-	}
-	g = vec_add(groups);
-	g->title = title;
-	g->class = class;
-	return g;
-}
-
-static void group_add(struct group *g, size_t part, uint64_t bytes)
-{
-	vec_push(&g->parts, part);
-	g->bytes += bytes;
-}
-
-/* Class first, then solo layers by size, the shared layer of a class last. */
-static int compare_groups(const void *a, const void *b)
-{
-	const struct group *x = a, *y = b;
-
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	if (x->solo != y->solo)
-		return x->solo ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return strcmp(x->title, y->title);
-}
-
-static void group_by_component(const struct rootfs *r, struct arena *arena, struct groups *groups)
-{
-	size_t solos = 0;
-
-	for (size_t i = 0; i < r->parts.len; i++) {
-		const struct component *c = r->parts.items[i].component;
-		uint64_t bytes = part_bytes(&r->parts.items[i]);
-		enum class class = classify(c);
-		bool solo = bytes >= SOLO_BYTES && solos < SOLO_MAX && c->kind != COMPONENT_FINISH;
-
-		if (solo) {
-			struct group *g = vec_add(groups);
-
-			g->title = arena_printf(arena, "%s%s%s", c->name, *c->version ? " " : "",
-						c->version);
-			g->class = class;
-			g->solo = true;
-			group_add(g, i, bytes);
-			solos++;
-		} else {
-			group_add(group_of(groups, class_titles[class], class), i, bytes);
-		}
-	}
-	vec_sort(groups, compare_groups);
-}
-
-static void group_by_stage(const struct rootfs *r, struct groups *groups)
-{
-	for (size_t i = 0; i < r->parts.len; i++) {
-		const struct component *c = r->parts.items[i].component;
-		bool copied = c->kind == COMPONENT_STAGE && c->stage;
-
-		group_add(group_of(groups, copied ? c->stage : "image",
-				   copied ? CLASS_APPLICATION : CLASS_OS),
-			  i, part_bytes(&r->parts.items[i]));
-	}
-	vec_sort(groups, compare_groups);
-}
-
-static void group_all(const struct rootfs *r, struct groups *groups)
-{
-	for (size_t i = 0; i < r->parts.len; i++)
-		group_add(group_of(groups, "image", CLASS_OS), i, part_bytes(&r->parts.items[i]));
 }
 
 /* What making the layers goes on. */
@@ -300,7 +162,8 @@ static int push_part(struct maker *m, const struct rootfs_part *part, struct lay
 	return rc;
 }
 
-static bool in_group(const struct maker *m, const struct group *g, const struct component *owner)
+static bool in_group(const struct maker *m, const struct plan_group *g,
+		     const struct component *owner)
 {
 	for (size_t i = 0; i < g->parts.len; i++) {
 		if (m->rootfs->parts.items[g->parts.items[i]].component == owner)
@@ -309,7 +172,8 @@ static bool in_group(const struct maker *m, const struct group *g, const struct 
 	return false;
 }
 
-static void need_dir(struct maker *m, const struct group *g, struct map *dirs, const char *path)
+static void need_dir(struct maker *m, const struct plan_group *g, struct map *dirs,
+		     const char *path)
 {
 	struct rootfs_node *n = rootfs_lookup(m->rootfs, path);
 	struct tar_entry *tar;
@@ -325,7 +189,8 @@ static void need_dir(struct maker *m, const struct group *g, struct map *dirs, c
 	map_put(dirs, path, tar);
 }
 
-static void need_parents(struct maker *m, const struct group *g, struct map *dirs, const char *path)
+static void need_parents(struct maker *m, const struct plan_group *g, struct map *dirs,
+			 const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -399,7 +264,7 @@ static void set_dirs_right(struct maker *m, struct map *dirs)
 	}
 }
 
-static const char *component_names(struct maker *m, const struct group *g)
+static const char *component_names(struct maker *m, const struct plan_group *g)
 {
 	cleanup_strbuf struct strbuf b = { 0 };
 
@@ -409,21 +274,20 @@ static const char *component_names(struct maker *m, const struct group *g)
 	return arena_strdup(&m->plan->arena, strbuf_text(&b));
 }
 
-/* Entries [from, to) of `all` as a layer; the directories they need go first. */
-static void cut_layer(struct maker *m, const struct group *g, const struct layer_entries *all,
-		      size_t from, size_t to, size_t number, bool last)
-{
-	struct plan_layer *l = vec_add(&m->plan->layers);
-	cleanup_map struct map dirs = { 0 };
+/* One layer being cut out of a group. */
+struct cut {
+	const struct plan_group *group;
+	const struct layer_entries *all;
+	size_t from, to;
+	size_t number;      /* of the group's layers, from 0 */
+	bool owned_folders; /* all folders of the components go here, needed or not */
+	bool last;          /* of the image */
+	const char *reason;
+};
 
-	l->title = number ? arena_printf(&m->plan->arena, "%s (%zu)", g->title, number + 1)
-			  : arena_strdup(&m->plan->arena, g->title);
-	l->components = component_names(m, g);
-	for (size_t i = from; i < to; i++) {
-		l->bytes += all->items[i].tar->size;
-		need_parents(m, g, &dirs, all->items[i].tar->path);
-	}
-	for (size_t p = 0; p < g->parts.len && number == 0; p++) {
+static void need_owned(struct maker *m, const struct plan_group *g, struct map *dirs)
+{
+	for (size_t p = 0; p < g->parts.len; p++) {
 		const struct rootfs_part *part = &m->rootfs->parts.items[g->parts.items[p]];
 
 		for (size_t i = 0; i < part->nodes.len; i++) {
@@ -431,38 +295,137 @@ static void cut_layer(struct maker *m, const struct group *g, const struct layer
 
 			if (!n || n->tar.type != TAR_DIR || n->owner != part->component)
 				continue;
-			need_dir(m, g, &dirs, n->tar.path);
-			need_parents(m, g, &dirs, n->tar.path);
+			need_dir(m, g, dirs, n->tar.path);
+			need_parents(m, g, dirs, n->tar.path);
 		}
 	}
-	if (last)
-		set_dirs_right(m, &dirs);
-	fill(m, &dirs, all, from, to, &l->entries);
 }
 
-static int make_layers(struct maker *m, const struct group *g, uint64_t max, bool last_group,
-		       struct error *err)
+/* The entries as a layer; the directories they need go first. */
+static void cut_layer(struct maker *m, const struct cut *c)
 {
-	struct layer_entries all = { 0 };
+	const struct plan_group *g = c->group;
+	struct plan_layer *l = vec_add(&m->plan->layers);
+	cleanup_map struct map dirs = { 0 };
+
+	l->title = c->number ? arena_printf(&m->plan->arena, "%s (%zu)", g->title, c->number + 1)
+			     : arena_strdup(&m->plan->arena, g->title);
+	l->components = component_names(m, g);
+	l->class = plan_class_name(g->class);
+	l->reason = c->reason;
+	for (size_t i = c->from; i < c->to; i++) {
+		l->bytes += c->all->items[i].tar->size;
+		need_parents(m, g, &dirs, c->all->items[i].tar->path);
+	}
+	if (c->owned_folders)
+		need_owned(m, g, &dirs);
+	if (c->last)
+		set_dirs_right(m, &dirs);
+	fill(m, &dirs, c->all, c->from, c->to, &l->entries);
+}
+
+/* `all` in layers; *number counts those of the group. */
+static void cut_layers(struct maker *m, struct cut c, const struct plan_cutter *cutter,
+		       bool last_group, size_t *number)
+{
+	bool owned = c.owned_folders;
 	uint64_t bytes = 0;
-	size_t from = 0, number = 0;
-	int rc = 0;
 
-	for (size_t i = 0; i < g->parts.len && rc == 0; i++)
-		rc = push_part(m, &m->rootfs->parts.items[g->parts.items[i]], &all, err);
-	for (size_t i = 0; i < all.len && rc == 0; i++) {
-		const struct tar_entry *t = all.items[i].tar;
+	for (size_t i = 0; i < c.all->len; i++) {
+		const struct tar_entry *t = c.all->items[i].tar;
 
-		/* a link stays in the layer of its file */
-		if (bytes && bytes + t->size > max && t->type != TAR_HARDLINK) {
-			cut_layer(m, g, &all, from, i, number++, false);
-			from = i;
+		if (plan_cuts(cutter, bytes, t)) {
+			c.to = i;
+			c.number = (*number)++;
+			cut_layer(m, &c);
+			c.owned_folders = false;
+			c.from = i;
 			bytes = 0;
 		}
 		bytes += t->size;
 	}
-	if (rc == 0)
-		cut_layer(m, g, &all, from, all.len, number, last_group);
+	c.to = c.all->len;
+	c.number = (*number)++;
+	c.last = last_group;
+	c.owned_folders = owned && c.from == 0;
+	cut_layer(m, &c);
+}
+
+static uint64_t sum_of(const struct layer_entries *entries)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < entries->len; i++)
+		sum += entries->items[i].tar->size;
+	return sum;
+}
+
+/* Large files to one list, all others to the other; a hard link goes with its file. */
+static void part_by_size(const struct layer_entries *all, struct layer_entries *large,
+			 struct layer_entries *small)
+{
+	bool is_large = false;
+
+	for (size_t i = 0; i < all->len; i++) {
+		if (all->items[i].tar->type != TAR_HARDLINK)
+			is_large = all->items[i].tar->size >= PLAN_LARGE_FILE;
+		if (is_large)
+			vec_push(large, all->items[i]);
+		else
+			vec_push(small, all->items[i]);
+	}
+}
+
+/*
+ * Large files of a folder change seldom and small ones often: apart, the edit of a small file
+ * re-ships little.
+ */
+static void make_folder_layers(struct maker *m, const struct plan_group *g,
+			       const struct layer_entries *all, uint64_t max, bool last_group)
+{
+	struct layer_entries large = { 0 }, small = { 0 };
+	struct plan_cutter cutter;
+	size_t number = 0;
+
+	part_by_size(all, &large, &small);
+	if (large.len) {
+		cutter = plan_folder_cutter(sum_of(&large), true, max);
+		cut_layers(m,
+			   (struct cut){ .group = g,
+					 .all = &large,
+					 .reason = "files of 8 MiB and more of a large folder" },
+			   &cutter, false, &number);
+	}
+	cutter = plan_folder_cutter(sum_of(&small), false, max);
+	cut_layers(m,
+		   (struct cut){ .group = g,
+				 .all = &small,
+				 .owned_folders = true,
+				 .reason = "files below 8 MiB of a large folder, and its folders" },
+		   &cutter, last_group, &number);
+	vec_release(&large);
+	vec_release(&small);
+}
+
+static int make_layers(struct maker *m, const struct plan_group *g, uint64_t max, bool last_group,
+		       struct error *err)
+{
+	struct plan_cutter cutter = plan_cutter(max);
+	struct layer_entries all = { 0 };
+	size_t number = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < g->parts.len && rc == 0; i++)
+		rc = push_part(m, &m->rootfs->parts.items[g->parts.items[i]], &all, err);
+	if (rc == 0 && g->folder)
+		make_folder_layers(m, g, &all, max, last_group);
+	else if (rc == 0)
+		cut_layers(m,
+			   (struct cut){ .group = g,
+					 .all = &all,
+					 .owned_folders = true,
+					 .reason = g->reason },
+			   &cutter, last_group, &number);
 	vec_release(&all);
 	return rc;
 }
@@ -486,26 +449,21 @@ static void assert_disjoint(struct rootfs *r, const struct plan *plan)
 int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan *out,
 	      struct error *err)
 {
-	cleanup(groups_release) struct groups groups = { 0 };
+	cleanup(plan_groups_release) struct plan_groups groups = { 0 };
 	struct maker m = { .rootfs = r, .plan = out };
 	int rc = 0;
 
-	switch (options->split) {
-	case SPLIT_COMPONENT:
-		group_by_component(r, &out->arena, &groups);
-		break;
-	case SPLIT_STAGE:
-		group_by_stage(r, &groups);
-		break;
-	case SPLIT_SINGLE:
-		group_all(r, &groups);
-		break;
-	}
+	plan_groups_make(r, options->split, &out->arena, &groups);
 	for (size_t i = 0; i < groups.len && rc == 0; i++)
 		rc = make_layers(&m, &groups.items[i], options->max_size, i + 1 == groups.len, err);
 	map_release(&m.set_dirs);
 	if (rc < 0)
 		return -1;
+	if (out->layers.len > PLAN_LAYERS_MAX)
+		return error_set(err, ERROR_LIMIT,
+				 "the image would have %zu layers; engines take %d at most: raise "
+				 "layers.max-size or set layers.split to single",
+				 out->layers.len, PLAN_LAYERS_MAX);
 	assert_disjoint(r, out);
 	return 0;
 }

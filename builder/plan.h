@@ -1,12 +1,21 @@
 /*
  * Which component goes to which layer, and why.
  *
- * split component: a component of at least 96 MiB (raw; about 64 MiB compressed) has a layer of
- * its own, the same bytes in every image that holds it; smaller ones are grouped by how often
- * their kind changes: CUDA, other Python distributions, operating system, application, metadata
- * (what depends on the whole set), in this order, so that a change re-ships little. A layer whose
- * files sum up to more than `max-size` is cut between files. split stage: what each stage
- * contributes; split single: one layer.
+ * split component: a component of at least 96 MiB (raw; about 64 MiB compressed) has layers of its
+ * own, the same bytes in every image that holds it. Smaller ones are grouped by how often their
+ * kind changes, as assumed, in changes a year: CUDA 4, frameworks 8, operating system 12, other
+ * Python distributions 30, application 300, metadata (what depends on the whole set) last; so a
+ * change re-ships little. A class of 256 MiB or more is split in up to 8 groups by a hash of the
+ * source's name without its version.
+ *
+ * A component of more than `max-size` (counted raw, so that the compressed layer is below it) is
+ * cut: from half of that on before a file whose name without version hashes to one value in four,
+ * at the limit in any case. A large folder of the user's is cut more finely: its files of 8 MiB
+ * and more from 256 MiB on (one value in two), its other files from 64 MiB on (or a sixteenth of
+ * their sum), so that one edited file is one small layer.
+ *
+ * split stage: what each stage contributes; split single: one layer; both cut at `max-size`.
+ * More than PLAN_LAYERS_MAX layers are refused.
  *
  * Layers are disjoint but for directories. A directory has the attributes of the component that
  * brings it in that layer, else the default ones; where that leaves other attributes than the tree
@@ -22,6 +31,8 @@
 struct plan_layer {
 	const char *title;      /* "os", "nvidia-cublas 13.1.0.3", "application", "metadata" */
 	const char *components; /* their names, separated by blanks */
+	const char *class;      /* "cuda", "framework", "os", "python", "application", "metadata" */
+	const char *reason;     /* why these are a layer */
 	struct layer_entries entries;
 	uint64_t bytes; /* of file content */
 };
@@ -39,6 +50,11 @@ int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan 
 	      struct error *err) MUST_USE;
 void plan_release(struct plan *plan);
 #define cleanup_plan cleanup(plan_release)
+
+/* What overlay file systems of container engines mount at most. */
+enum { PLAN_LAYERS_MAX = 127 };
+/* Assumed changes a year of a class. */
+unsigned plan_class_changes(const char *class_name);
 
 /* The names of the components that finish actions write to: each has its own place in the plan. */
 #define PLAN_FILESYSTEM "filesystem" /* merged links and folders: with the operating system */

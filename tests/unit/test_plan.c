@@ -268,6 +268,100 @@ static void test_a_layer_is_not_written_twice(void **state)
 	assert_true(digest_equal(&first.digest, &second.digest));
 }
 
+/* A large folder: nine files of 30 MiB, which are never read here, and some of a kilobyte. */
+static void fill_folder(struct bench *b, bool edited)
+{
+	struct component *c = part(COMPONENT_TREE, "files");
+
+	b->dir = test_dir();
+	b->store = store_open(b->dir, &(struct error){ 0 });
+	for (unsigned i = 0; i < 26; i++) {
+		cleanup_free char *path = xasprintf("opt/app/file-%c", 'a' + (int)i);
+		struct component_entry *e;
+
+		if (i % 3) {
+			component_add_text(c, path, 0644, slice_str(edited && i == 4 ? "y" : "x"));
+			continue;
+		}
+		e = component_add(c, &(struct tar_entry){ .type = TAR_FILE,
+							  .path = path,
+							  .size = 30 * MIB,
+							  .mode = 0644 });
+		e->content.kind = CONTENT_PATH;
+		e->content.path = "/nowhere";
+		e->content.has_digest = true;
+		e->content.digest = digest_of(slice_str(path));
+	}
+	add(b, c);
+	add(b, part(COMPONENT_FINISH, PLAN_METADATA));
+}
+
+static void test_an_edited_small_file_of_a_large_folder_changes_one_small_layer(void **state)
+{
+	cleanup(bench_release) struct bench a = { 0 }, b = { 0 };
+	struct layer_options how = { .compression = COMPRESSION_GZIP, .level = LEVEL_DEFAULT };
+	size_t changed = 0;
+
+	(void)state;
+	fill_folder(&a, false);
+	fill_folder(&b, true);
+	make(&a, SPLIT_COMPONENT, GIB);
+	make(&b, SPLIT_COMPONENT, GIB);
+	assert_int_equal(a.plan.layers.len, b.plan.layers.len);
+	for (size_t i = 0; i < a.plan.layers.len; i++) {
+		struct digest x = layer_key(&a.plan.layers.items[i].entries, &how),
+			      y = layer_key(&b.plan.layers.items[i].entries, &how);
+
+		if (digest_equal(&x, &y))
+			continue;
+		changed++;
+		assert_true(a.plan.layers.items[i].bytes < MIB);
+	}
+	assert_int_equal(changed, 1);
+}
+
+static void test_a_framework_lies_below_the_system_and_other_wheels_above(void **state)
+{
+	static const char *const classes[] = { "cuda",   "framework",   "os",
+					       "python", "application", "metadata" };
+	cleanup(bench_release) struct bench b = { 0 };
+	struct component *torch = part(COMPONENT_WHEEL, "torch"),
+			 *numpy = part(COMPONENT_WHEEL, "numpy");
+
+	(void)state;
+	fill(&b);
+	component_add_text(torch, "opt/torch.so", 0644, slice_str("t"));
+	component_add_text(numpy, "opt/numpy.so", 0644, slice_str("n"));
+	add(&b, numpy);
+	add(&b, torch);
+	make(&b, SPLIT_COMPONENT, GIB);
+	assert_int_equal(b.plan.layers.len, ARRAY_LEN(classes));
+	for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
+		assert_string_equal(b.plan.layers.items[i].class, classes[i]);
+		assert_true(strlen(b.plan.layers.items[i].reason) > 10);
+	}
+}
+
+static void test_more_layers_than_engines_mount_are_refused(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+	struct stack_layers how = { .split = SPLIT_SINGLE, .max_size = 2 };
+	struct component *c = part(COMPONENT_TREE, "files");
+	struct error err = { 0 };
+
+	(void)state;
+	b.dir = test_dir();
+	for (unsigned i = 0; i < 130; i++) {
+		cleanup_free char *path = xasprintf("opt/%u", i);
+
+		component_add_text(c, path, 0644, slice_str("xy"));
+	}
+	add(&b, c);
+	assert_int_equal(plan_make(&b.rootfs, &how, &b.plan, &err), -1);
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_contains(err.text, "130 layers");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +374,10 @@ int main(void)
 		cmocka_unit_test(test_the_bytes_do_not_depend_on_the_number_of_threads),
 		cmocka_unit_test(test_the_bytes_are_those_of_assembly_version_2),
 		cmocka_unit_test(test_a_layer_is_not_written_twice),
+		cmocka_unit_test(
+			test_an_edited_small_file_of_a_large_folder_changes_one_small_layer),
+		cmocka_unit_test(test_a_framework_lies_below_the_system_and_other_wheels_above),
+		cmocka_unit_test(test_more_layers_than_engines_mount_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
