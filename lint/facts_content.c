@@ -49,8 +49,8 @@ static size_t keep_limit(const char *path)
 {
 	if (str_equal(path, "etc/ld.so.conf") || str_starts(path, "etc/ld.so.conf.d/") ||
 	    (str_starts(path, "etc/ld-musl-") && str_ends(path, ".path")) ||
-	    str_equal(path, "etc/passwd") || str_equal(path, "etc/os-release") ||
-	    str_equal(path, "usr/lib/os-release"))
+	    str_equal(path, "etc/passwd") || str_equal(path, "etc/ld.so.preload") ||
+	    str_equal(path, "etc/os-release") || str_equal(path, "usr/lib/os-release"))
 		return MIB;
 	if (str_equal(path, "etc/ld.so.cache") || str_equal(path, "var/lib/dpkg/status") ||
 	    str_starts(path, "var/lib/dpkg/status.d/"))

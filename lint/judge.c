@@ -103,3 +103,22 @@ bool compat_is_forced(const struct facts *facts)
 	}
 	return false;
 }
+
+bool object_is_used(const struct facts *facts, const struct object *object)
+{
+	return object->reachable && object->elf->machine == facts->machine &&
+	       !path_is_set_aside(object->path) && !object_is_stub(object);
+}
+
+const char *object_list_text(const struct facts *facts, const struct object_list *list)
+{
+	enum { NAMED = 3 };
+	const char *text = "";
+
+	for (size_t i = 0; i < MIN(list->len, (size_t)NAMED); i++)
+		text = arena_printf((struct arena *)&facts->arena, "%s%s%s", text,
+				    *text ? ", " : "", list->items[i]->path);
+	if (list->len > NAMED)
+		text = arena_printf((struct arena *)&facts->arena, "%s, ...", text);
+	return text;
+}

@@ -21,6 +21,17 @@ bool path_is_set_aside(const char *path);
 bool is_default_dir(const struct facts *facts, const char *dir);
 /* A conda prefix holds the path. */
 bool is_in_conda(const struct facts *facts, const char *path);
+/*
+ * Reachable, of the image's machine, and neither sample nor stub: what a program of the image may
+ * load when it runs.
+ */
+bool object_is_used(const struct facts *facts, const struct object *object);
+/* "/a, /b, /c, ..." of the first few; in the facts' arena. */
+struct object_list {
+	const struct object **items;
+	size_t len, cap;
+};
+const char *object_list_text(const struct facts *facts, const struct object_list *list);
 /* A compat directory with a driver library is on a search path: CMP001 speaks. */
 bool compat_is_forced(const struct facts *facts);
 

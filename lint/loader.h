@@ -21,6 +21,7 @@ struct loader;
  */
 struct loader *loader_new(struct facts *facts);
 void loader_free(struct loader *loader);
+const struct facts *loader_facts(const struct loader *loader);
 
 /* One object that is being loaded and what loaded it: DT_RPATH is inherited. */
 struct loader_link {
@@ -64,6 +65,48 @@ struct loader_dirs {
  * source, the first object in path order for an RPATH.
  */
 const struct loader_dirs *loader_dirs(const struct loader *loader);
+
+/* One object of a process, in the order in which the loader maps them. */
+struct loader_loaded {
+	const char *name; /* as it was asked for; of the program itself its path */
+	const struct object *object;
+	const char *path; /* as found */
+	const char *via;
+};
+
+struct loader_process {
+	struct loader_loaded *items;
+	size_t len, cap;
+};
+
+/*
+ * What one program loads when it starts: itself, what LD_PRELOAD and /etc/ld.so.preload name, then
+ * what is needed, breadth first. Names that are found nowhere are left out. Release with
+ * vec_release.
+ */
+void loader_trace(struct loader *loader, const struct object *program, enum loader_cache cache,
+		  struct loader_process *out);
+
+/* That an object needs (or opens) a library by name, and what it gets. */
+struct loader_edge {
+	const struct object *from;
+	const char *name;
+	const struct object *to; /* NULL: the driver's, or nothing */
+	const char *path;        /* of `to`, as found */
+	const char *via; /* "LD_LIBRARY_PATH", "RUNPATH of /x", "loaded by Python before it" */
+	bool opened;     /* by dlopen rather than NEEDED */
+	struct loader_edge *next; /* of the same `from` */
+};
+
+/*
+ * The edges of all that is reachable: the first of an object, by name; NULL: none. An object that
+ * gets different copies in different processes has several of one name.
+ */
+const struct loader_edge *loader_edges(const struct loader *loader, const struct object *from);
+/* The objects that edges lead to from these on, they included; `out` is a set of paths. */
+void loader_reach(const struct loader *loader, const struct object *from, struct map *out);
+/* The objects that load `to` by an edge. Release with vec_release. */
+void loader_users(const struct loader *loader, const struct object *to, struct object_names *out);
 
 /*
  * A library that an object needs and that is in the image nowhere the loader looks, nor provided

@@ -19,6 +19,9 @@ struct loader {
 	struct map cached_dirs;    /* of the baked cache, links followed */
 	struct loader_dirs dirs;
 	struct loader_report missing;
+	struct map edges; /* path of the object → struct loader_edge, by name */
+	struct map users; /* path of the object → struct object_names */
+	size_t edge_count;
 };
 
 bool elf_same_class(const struct elf_facts *a, const struct elf_facts *b);
@@ -28,5 +31,6 @@ const char *loader_expand(struct loader *l, struct slice element, const char *or
 void loader_collect_dirs(struct loader *l);
 /* loader_follow.c: mark objects reachable and fill l->missing. */
 void loader_follow(struct loader *l, struct facts *facts);
+void loader_edges_release(struct loader *l);
 
 #endif

@@ -300,6 +300,7 @@ struct loader *loader_new(struct facts *facts)
 		fill_rebuilt(l);
 	}
 	loader_collect_dirs(l);
+	facts->loader = l; /* what follows asks the facts */
 	loader_follow(l, facts);
 	return l;
 }
@@ -310,11 +311,17 @@ void loader_free(struct loader *l)
 		return;
 	vec_release(&l->dirs);
 	vec_release(&l->missing);
+	loader_edges_release(l);
 	map_release(&l->cached_dirs);
 	map_release(&l->baked);
 	map_release(&l->rebuilt);
 	arena_release(&l->arena);
 	free(l);
+}
+
+const struct facts *loader_facts(const struct loader *loader)
+{
+	return loader->facts;
 }
 
 const struct loader_dirs *loader_dirs(const struct loader *loader)

@@ -1,0 +1,73 @@
+#include "lint/companions.h"
+
+#include "lint/versions.h"
+
+static void add(struct companions *out, const char *name, bool optional)
+{
+	vec_push(out, ((struct companion){ name, optional }));
+}
+
+static void add_cudnn9(const struct facts *facts, const struct object *opener,
+		       struct companions *out)
+{
+	static const char *const full[] = { "libcudnn_graph.so.9",
+					    "libcudnn_ops.so.9",
+					    "libcudnn_cnn.so.9",
+					    "libcudnn_adv.so.9",
+					    "libcudnn_heuristic.so.9",
+					    "libcudnn_engines_precompiled.so.9",
+					    "libcudnn_engines_runtime_compiled.so.9" };
+	const char *version = library_version(facts, opener);
+	bool jit_only = path_has_part(opener->path, "cudnn_jit");
+
+	for (size_t i = 0; i < ARRAY_LEN(full); i++)
+		add(out, full[i],
+		    jit_only && !str_equal(full[i], "libcudnn_graph.so.9") &&
+			    !str_equal(full[i], "libcudnn_engines_runtime_compiled.so.9"));
+	/* From 9.21 on; without a version it is not known whether it belongs to the set. */
+	add(out, "libcudnn_engines_tensor_ir.so.9",
+	    jit_only || !version || dotted_order(version, "9.21") < 0);
+}
+
+static void add_cudnn8(struct companions *out)
+{
+	static const char *const parts[] = { "libcudnn_ops_infer.so.8", "libcudnn_cnn_infer.so.8",
+					     "libcudnn_adv_infer.so.8" };
+	static const char *const train[] = { "libcudnn_ops_train.so.8", "libcudnn_cnn_train.so.8",
+					     "libcudnn_adv_train.so.8" };
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		add(out, parts[i], false);
+	/* Images for inference leave them out, and nothing asks for them. */
+	for (size_t i = 0; i < ARRAY_LEN(train); i++)
+		add(out, train[i], true);
+}
+
+void companions_of(const struct facts *facts, const struct object *opener, struct companions *out)
+{
+	const char *name = opener->elf->soname ? opener->elf->soname : path_name(opener->path);
+
+	if (str_equal(name, "libcudnn.so.9"))
+		add_cudnn9(facts, opener, out);
+	else if (str_equal(name, "libcudnn.so.8"))
+		add_cudnn8(out);
+	else if (str_equal(name, "libonnxruntime_providers_cuda.so"))
+		add(out, "libonnxruntime_providers_shared.so", false);
+}
+
+bool companion_find(struct loader *loader, const struct object *opener, const char *name,
+		    struct loader_hit *out)
+{
+	const struct loader_link link = { opener, opener->path, NULL };
+	const struct facts *facts = loader_facts(loader);
+	const char *dir = path_dir(facts, opener->path);
+	const char *path = arena_printf((struct arena *)&facts->arena, "%s/%s", dir, name);
+	const struct object *o = facts_object(facts, path);
+
+	if (o && o->elf->machine == opener->elf->machine && o->elf->is64 == opener->elf->is64) {
+		*out = (struct loader_hit){ o, path, "its own directory" };
+		return true;
+	}
+	return loader_find(loader, &link, name, LOADER_CACHE_BAKED, out) ||
+	       loader_find(loader, &link, name, LOADER_CACHE_REBUILT, out);
+}

@@ -1,0 +1,102 @@
+#include "lint/coverage.h"
+#include "lint/findings.h"
+#include "lint/judge.h"
+#include "lint/rule.h"
+
+/* Below this many bytes of PTX the first start is not noticeably longer. */
+enum { SMALL_PTX = 64 * 1024 };
+
+static struct arena *arena_of(const struct facts *facts)
+{
+	return (struct arena *)&facts->arena;
+}
+
+/* Bytes of PTX the driver compiles, and the highest version among it. */
+static uint64_t ptx_of(const struct facts *facts, const struct object *o,
+		       const struct host_gpu *gpu, unsigned *major, unsigned *minor)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < o->elf->gpu->count; i++) {
+		const struct gpu_row *r = &o->elf->gpu->rows[i];
+
+		if (coverage_of_row(r, gpu, &facts->tables) != COVER_PTX)
+			continue;
+		bytes += r->unpacked;
+		if (r->ptx_major > *major || (r->ptx_major == *major && r->ptx_minor > *minor)) {
+			*major = r->ptx_major;
+			*minor = r->ptx_minor;
+		}
+	}
+	return bytes;
+}
+
+static const char *needs_text(const struct facts *facts, unsigned major, unsigned minor)
+{
+	const char *cuda = ptx_cuda(&facts->tables.gpus, major, minor, arena_of(facts));
+
+	if (!major)
+		return "";
+	if (!cuda)
+		return arena_printf(arena_of(facts), " (PTX %u.%u)", major, minor);
+	return arena_printf(arena_of(facts),
+			    " (PTX %u.%u: it takes a driver that serves CUDA %s by itself)", major,
+			    minor, cuda);
+}
+
+static void check_gpu(const struct rule *rule, const struct facts *facts, struct findings *found,
+		      const struct host_gpu *gpu)
+{
+	struct object_list list = { 0 };
+	unsigned major = 0, minor = 0;
+	uint64_t bytes = 0;
+	struct finding *f;
+
+	for (size_t i = 0; i < facts->objects.len; i++) {
+		const struct object *o = &facts->objects.items[i];
+
+		if (!o->elf->gpu || !object_is_used(facts, o) ||
+		    coverage_of(o->elf->gpu, gpu, &facts->tables) != COVER_PTX)
+			continue;
+		bytes += ptx_of(facts, o, gpu, &major, &minor);
+		vec_push(&list, o);
+	}
+	if (list.len) {
+		f = finding_add(found, rule, list.items[0]->path,
+				facts_layer(facts, list.items[0]->node), gpu->target.arch->sm,
+				"%zu object%s no machine code for %s, only PTX that the driver "
+				"compiles when it is first used: %s; %" PRIu64 " KiB of PTX%s.",
+				list.len, list.len == 1 ? " has" : "s have",
+				host_gpu_name(gpu, arena_of(facts)), object_list_text(facts, &list),
+				(bytes + 1023) / 1024, needs_text(facts, major, minor));
+		if (bytes < SMALL_PTX)
+			f->severity = SEVERITY_INFO;
+	}
+	vec_release(&list);
+}
+
+static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
+		 struct error *err)
+{
+	(void)err;
+	for (size_t i = 0; i < facts->hosts.gpus.len; i++)
+		check_gpu(rule, facts, found, &facts->hosts.gpus.items[i]);
+	return 0;
+}
+
+const struct rule rule_gpu002 = {
+	.id = "GPU002",
+	.name = "ptx-only-for-gpu",
+	.severity = SEVERITY_WARNING,
+	.confidence = CONFIDENCE_CERTAIN,
+	.needs = NEEDS_GPU | NEEDS_GPU_IMAGE,
+	.what = "An object runs on the GPU that was named only because the driver compiles its "
+		"PTX.",
+	.why = "The first start takes minutes for large libraries, the result fills a cache of "
+	       "hundreds of megabytes that a container loses when it ends, and a driver older than "
+	       "the PTX refuses it.",
+	.fix = "Add machine code for that architecture to the build.",
+	.sources = "CUDA C++ Programming Guide, \"Just-in-Time Compilation\"; CUDA environment "
+		   "variables, CUDA_CACHE_MAXSIZE",
+	.check = check,
+};
