@@ -152,6 +152,7 @@ static const struct table {
 	bool by_package; /* also indexed by package */
 	bool once;       /* a key that stands there again is left out */
 	bool first_only;
+	uint32_t numbers; /* the tag that numbers its keys, else they are numbered as they stand */
 } tables[] = {
 	{ "Name", RPMTAG_NAME, .first_only = true },
 	{ "Basenames", RPMTAG_BASENAMES, .by_package = true },
@@ -165,8 +166,10 @@ static const struct table {
 	{ "Installtid", RPMTAG_INSTALLTID, .kind = KEY_NUMBER },
 	{ "Sigmd5", RPMTAG_SIGMD5, .kind = KEY_BYTES },
 	{ "Sha1header", RPMTAG_SHA1HEADER, .first_only = true },
-	{ "Filetriggername", RPMTAG_FILETRIGGERNAME, .by_package = true, .once = true },
-	{ "Transfiletriggername", RPMTAG_TRANSFILETRIGGERNAME, .by_package = true, .once = true },
+	{ "Filetriggername", RPMTAG_FILETRIGGERNAME, .by_package = true,
+	  .numbers = RPMTAG_FILETRIGGERINDEX },
+	{ "Transfiletriggername", RPMTAG_TRANSFILETRIGGERNAME, .by_package = true,
+	  .numbers = RPMTAG_TRANSFILETRIGGERINDEX },
 	{ "Recommendname", RPMTAG_RECOMMENDNAME, .by_package = true },
 	{ "Suggestname", RPMTAG_SUGGESTNAME, .by_package = true },
 	{ "Supplementname", RPMTAG_SUPPLEMENTNAME, .by_package = true },
@@ -252,7 +255,7 @@ static int step(struct writer *w, sqlite3_stmt *s, struct error *err)
 	return 0;
 }
 
-static int put_key(struct writer *w, size_t table, struct slice key, size_t package, size_t idx,
+static int put_key(struct writer *w, size_t table, struct slice key, size_t package, uint64_t idx,
 		   struct error *err)
 {
 	sqlite3_stmt *s = w->keys[table];
@@ -288,11 +291,15 @@ static int put_texts(struct writer *w, size_t table, const struct rpm_header *h,
 	const struct table *t = &tables[table];
 	cleanup_map struct map seen = { 0 };
 	const char *text;
+	uint64_t idx;
 
 	for (size_t i = 0; (text = rpm_value_next(&v)) && (!i || !t->first_only); i++) {
 		if (is_passing(h, t, i) || (t->once && map_put(&seen, text, w)))
 			continue;
-		if (put_key(w, table, slice_str(text), package, i, err) < 0)
+		idx = i;
+		if (t->numbers)
+			rpm_header_number(h, t->numbers, i, &idx);
+		if (put_key(w, table, slice_str(text), package, idx, err) < 0)
 			return -1;
 	}
 	return 0;

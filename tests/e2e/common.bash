@@ -63,6 +63,11 @@ sign_repository() { # DIR
 start_repository() { # DIR
 	need python3
 	sign_repository "$1" || return 1
+	serve_folder "$1"
+}
+
+# A folder on 127.0.0.1: $REPOSITORY is its address; stop_repository ends it.
+serve_folder() { # DIR
 	python3 -u -c '
 import functools, http.server, sys
 h = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])

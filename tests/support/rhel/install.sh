@@ -39,6 +39,9 @@ printf 'include ld.so.conf.d/*.conf\n' >etc/ld.so.conf
 tinfo=$(ldd /bin/bash | awk '/libtinfo/ { print $3 }')
 cp -L "$tinfo" usr/lib64/libtinfo.so.6.2
 ln -s libtinfo.so.6.2 usr/lib64/libtinfo.so.6
+for library in libgcc_s.so.1 libstdc++.so.6; do cp -L "$(cc -print-file-name=$library)" usr/lib64/$library; done
+mv usr/lib64/libstdc++.so.6 usr/lib64/libstdc++.so.6.0.29
+ln -s libstdc++.so.6.0.29 usr/lib64/libstdc++.so.6
 cp -L /bin/bash usr/bin/bash
 ln -s bash usr/bin/sh
 

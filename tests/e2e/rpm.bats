@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# Systems of .rpms: a repository of packages in the shape of Red Hat's, made here, and what rpm and
+# container engines say of the image.
+
+load common
+
+setup() { work; }
+
+# podman makes a name of the path, and names are lower case: mktemp's are not.
+setup_file() {
+	export REPO=$BATS_FILE_TMPDIR/repo IMAGE=/tmp/gpuimg-rpm-$$
+	mkdir "$IMAGE"
+}
+
+teardown_file() {
+	pod rmi -af >/dev/null 2>&1 || true
+	umount "$IMAGE"/podman/* 2>/dev/null || true
+	rm -rf "$IMAGE"
+}
+
+teardown() { stop_repository; }
+
+# Packages in DIR become a signed repository; DIR/key.asc is its key.
+sign_rpms() { # DIR
+	local home=$BATS_FILE_TMPDIR/gnupg
+	(
+		cd "$1" || exit 1
+		createrepo_c --quiet .
+		mkdir -p -m 700 "$home"
+		[ -n "$(ls -A "$home")" ] || gpg --homedir "$home" --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.org>' rsa2048 sign never
+		gpg --homedir "$home" --batch --quiet --yes --armor --detach-sign -o repodata/repomd.xml.asc repodata/repomd.xml
+		gpg --homedir "$home" --armor --export >key.asc
+		gpgconf --homedir "$home" --kill all 2>/dev/null || true
+	)
+}
+
+need_rpms() {
+	need rpm rpmbuild createrepo_c gpg cc openssl python3
+	[ "$(uname -m)" = x86_64 ] || skip "the packages are made of this machine's programs, for x86_64"
+}
+
+# The library's manifest on our repository, with more packages than it names; locked and built once.
+built() {
+	export GPUIMG_STORE=$BATS_FILE_TMPDIR/store
+	need_rpms
+	[ ! -f "$IMAGE/oci/index.json" ] || return 0
+	"$ROOT/tests/support/rhel/make" "$REPO"
+	sign_rpms "$REPO"
+	serve_folder "$REPO"
+	cp "$REPO/key.asc" "$IMAGE/RPM-GPG-KEY-base"
+	cp "$REPO/key.asc" "$IMAGE/RPM-GPG-KEY-cuda"
+	sed -E "s|https://mirror[^\"]*|$REPOSITORY|; s/libstdc\+\+\]/libstdc++, say-high, say-low, iputils, demod, cuda-probe]/" \
+		"$ROOT/manifests/library/rhel9-cuda12.yaml" >"$IMAGE/stack.yaml"
+	gpuimg lock "$IMAGE/stack.yaml" >&2
+	gpuimg fetch "$IMAGE/stack.lock.json" >&2
+	stop_repository
+	gpuimg build --offline --to "oci:$IMAGE/oci:t" "$IMAGE/stack.yaml" >"$IMAGE/report" 2>&1 || { cat "$IMAGE/report" >&2; return 1; }
+}
+
+unpacked() {
+	built
+	need umoci
+	[ "$(id -u)" -eq 0 ] || skip "umoci wants root to give files their owners"
+	ROOTFS=$IMAGE/bundle/rootfs
+	[ -d "$ROOTFS" ] || umoci unpack --image "$IMAGE/oci:t" "$IMAGE/bundle" >&2
+}
+
+pod() { podman --root "$IMAGE/podman" --runroot "$IMAGE/podman-run" --storage-driver vfs --runtime runc "$@"; }
+
+installed() { rpm --root "$ROOTFS" --dbpath /var/lib/rpm "$@"; }
+
+@test "a system of .rpms is built offline, twice with the same bytes, and lint is content" {
+	built
+	run -0 env TZ=Asia/Tokyo LC_ALL=C.UTF-8 "$GPUIMG" build --offline --store "$GPUIMG_STORE" --to "oci:$WORK/b:t" "$IMAGE/stack.yaml"
+	[ "$(digest_of "$IMAGE/oci" t)" = "$(digest_of "$WORK/b" t)" ]
+	run -0 gpuimg lint "oci:$IMAGE/oci:t"
+	[[ $output == *"0 errors, 0 warnings"* ]]
+}
+
+@test "rpm reads the database, and every file is as its package says" {
+	unpacked
+	run -0 installed -qa --qf '%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}\n'
+	[ "$(sort <<<"$output")" = "$(jq -r '.platforms[].inputs[] | "\(.name)-\(.version | sub("^[0-9]+:"; "")).\(.arch)"' "$IMAGE/stack.lock.json" | sort)" ]
+	# the root itself is nobody's, and the accounts of demod went behind those of setup
+	run installed -Va
+	[ "$(grep -vE ' /$' <<<"$output" | awk '{ print $NF }' | tr '\n' ' ')" = "/etc/group /etc/gshadow /etc/passwd /etc/shadow " ]
+	run -0 installed -qf /usr/bin/ping /lib64/libc.so.6
+	[ "${lines[*]}" = "iputils-20210202-1.el9.x86_64 glibc-2.34-1.el9.x86_64" ]
+	run -0 installed -q --whatprovides system-release --qf '%{NAME}'
+	[ "$output" = rhel-like-release ]
+}
+
+@test "the database holds what rpm itself would have written" {
+	unpacked
+	need sqlite3
+	# in our order, which begins with the package that makes the root
+	jq -r '.platforms[].inputs | sort_by(.name != "filesystem")[] | .url' "$IMAGE/stack.lock.json" | sed "s|.*/|$REPO/|; s/%2B/+/g" >order
+	mkdir root
+	rpm --root "$WORK/root" --dbpath /var/lib/rpm --initdb
+	# one by one: rpm would take another order, and numbers go by it
+	while read -r package; do
+		rpm --root "$WORK/root" --dbpath /var/lib/rpm -i --justdb --nodeps --noscripts --notriggers --nosignature "$package" 2>log || cat log >&2
+	done <order
+	ours=$ROOTFS/var/lib/rpm/rpmdb.sqlite theirs=$WORK/root/var/lib/rpm/rpmdb.sqlite
+	run -0 sqlite3 "$ours" 'PRAGMA integrity_check'
+	[ "$output" = ok ]
+	diff <(sqlite3 "$theirs" .schema | grep -v sqlite_stat) <(sqlite3 "$ours" .schema)
+	for table in Name Basenames Group Requirename Providename Conflictname Obsoletename Triggername Dirnames Sigmd5 Sha1header \
+		Filetriggername Transfiletriggername Recommendname Suggestname Supplementname Enhancename; do
+		diff <(sqlite3 "$theirs" "SELECT hnum, idx, quote(key) FROM \"$table\" ORDER BY hnum, idx") \
+			<(sqlite3 "$ours" "SELECT hnum, idx, quote(key) FROM \"$table\" ORDER BY hnum, idx")
+	done
+	# headers too, but for when they were installed
+	python3 "$ROOT/tests/support/rhel/headers" "$theirs" >theirs
+	python3 "$ROOT/tests/support/rhel/headers" "$ours" >ours
+	diff theirs ours
+}
+
+@test "owners, capabilities, links, bundles and alternatives are what scriptlets would have made" {
+	unpacked
+	run -0 stat -c '%a %u %g' "$ROOTFS/var/lib/demod" "$ROOTFS/var/lib/demod/state" "$ROOTFS/usr/bin/keeper" "$ROOTFS/var/spool/mail" "$ROOTFS/root" "$ROOTFS/etc/shadow"
+	[ "${lines[*]}" = "750 381 381 640 381 381 755 382 382 775 0 12 550 0 0 0 0 0" ]
+	grep -qx 'demod:x:381:381:A demon:/var/lib/demod:/sbin/nologin' "$ROOTFS/etc/passwd"
+	grep -qx 'keeper:x:382:382:Keeper:/:/usr/sbin/nologin' "$ROOTFS/etc/passwd"
+	[ "$(readlink "$ROOTFS/bin") $(readlink "$ROOTFS/var/run")" = "usr/bin ../run" ]
+	[ "$(readlink "$ROOTFS/etc/alternatives/say")" = /usr/bin/say.high ]
+	printf 'auto\n/usr/bin/say\n\n@high@/usr/bin/say.high\n50\n/usr/bin/say.low\n10\n' | diff - "$ROOTFS/var/lib/alternatives/say"
+	[ "$(readlink "$ROOTFS/etc/crypto-policies/back-ends/openssl.config")" = /usr/share/crypto-policies/DEFAULT/openssl.txt ]
+	run -0 grep -h '^#' "$ROOTFS/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
+	[ "$output" = "# Server-CA" ]
+	run -0 grep -h '^#' "$ROOTFS/etc/pki/ca-trust/extracted/pem/email-ca-bundle.pem"
+	[ "${lines[*]}" = "# Server-CA # Mail-CA" ]
+	[ "$(stat -c %i "$ROOTFS/usr/bin/cuda-probe")" = "$(stat -c %i "$ROOTFS/usr/bin/cuda-probe-again")" ]
+	run -0 python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "security.capability").hex())' "$ROOTFS/usr/bin/ping"
+	[ "$output" = 0000000200200000000000000000000000000000 ]
+	grep -q 'NOT DONE  demod  *post  *demod-setup --first-time' "$IMAGE/report" || gpuimg build -v --offline --to "oci:$IMAGE/oci:t" "$IMAGE/stack.yaml" 2>&1 | grep 'NOT DONE  demod  *post  *demod-setup --first-time'
+}
+
+@test "programs of it run in runc and in podman, and find CUDA through the loader cache" {
+	unpacked
+	need runc podman
+	jq 'del(.process.rlimits) | .process.terminal = false | .process.args = ["/bin/sh", "-c", "cuda-probe && say && cat /etc/crypto-policies/config"]' \
+		"$IMAGE/bundle/config.json" >config.json
+	cp config.json "$IMAGE/bundle/config.json"
+	run -0 runc --root "$WORK/runc" run --bundle "$IMAGE/bundle" "gpuimg-$$-$RANDOM"
+	[ "${lines[*]}" = "12060 say.high DEFAULT" ]
+	id=$(pod pull -q "oci:$IMAGE/oci:t")
+	run -0 pod run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 "$id" /usr/bin/cuda-probe
+	[ "$output" = 12060 ]
+}
+
+@test "payloads packed with gzip and with xz are read as well" {
+	built
+	need umoci
+	for payload in w9.gzdio w2.xzdio; do
+		"$ROOT/tests/support/rhel/make" "$WORK/$payload" "$payload"
+		sign_rpms "$WORK/$payload"
+		serve_folder "$WORK/$payload"
+		sed -E "s|http://127[^\"]*|$REPOSITORY|" "$IMAGE/stack.yaml" >stack.yaml
+		cp "$WORK/$payload/key.asc" RPM-GPG-KEY-base
+		cp RPM-GPG-KEY-base RPM-GPG-KEY-cuda
+		run -0 gpuimg lock stack.yaml
+		run -0 gpuimg build --to "oci:$WORK/oci:$payload" stack.yaml
+		stop_repository
+		rm -f "$BATS_TEST_TMPDIR/port"
+		[ "$(rpm -qp --qf '%{PAYLOADCOMPRESSOR}' "$WORK/$payload"/bash-*.rpm 2>/dev/null)" = "$(sed 's/.*\.\(.*\)dio/\1/; s/^gz$/gzip/' <<<"$payload")" ]
+	done
+}
+
+@test "a package with one byte changed is refused, wherever the byte is" {
+	built
+	hex=$(jq -r '.platforms[].inputs[] | select(.name == "bash") | .digest' "$IMAGE/stack.lock.json")
+	hex=${hex#sha256:}
+	cp -r "$GPUIMG_STORE" store
+	rm -rf store/keys
+	object=store/objects/sha256/${hex:0:2}/$hex
+	size=$(stat -c %s "$object")
+	for at in 20 100 4000 $((size / 2)) $((size - 3)); do
+		cp --remove-destination "$GPUIMG_STORE/objects/sha256/${hex:0:2}/$hex" "$object"
+		chmod u+w "$object"
+		printf '\377' | dd of="$object" bs=1 seek="$at" conv=notrunc status=none
+		run gpuimg build --offline --store "$WORK/store" --to "oci:$WORK/b:t" "$IMAGE/stack.yaml"
+		[ "$status" -ne 0 ]
+		[[ $output == *bash* ]]
+	done
+}
