@@ -148,18 +148,22 @@ check: ## everything that needs no GPU; installs what is missing when run as roo
 check-all: all
 	@tests/run-all
 
-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema ## write the generated pages: docs/rules/, docs/manifest.md, docs/stack.schema.json
+docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema $O/tests/tools/policy_docs ## write the generated pages: docs/rules/, docs/manifest.md, docs/lint-policy.md and the schemas
 	@mkdir -p docs/rules
 	$Q$O/tests/tools/rule_pages docs/rules
 	$Q$O/tests/tools/manifest_docs >docs/manifest.md
 	$Q$O/tests/tools/stack_schema >docs/stack.schema.json
+	$Q$O/tests/tools/policy_docs page >docs/lint-policy.md
+	$Q$O/tests/tools/policy_docs schema >docs/lint-policy.schema.json
 
-check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema ## the generated pages are up to date
+check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema $O/tests/tools/policy_docs ## the generated pages are up to date
 	@rm -rf $O/docs && mkdir -p $O/docs/rules
 	$Q$O/tests/tools/rule_pages $O/docs/rules
 	$Q$O/tests/tools/manifest_docs >$O/docs/manifest.md
 	$Q$O/tests/tools/stack_schema >$O/docs/stack.schema.json
-	@diff -r $O/docs/rules docs/rules && diff $O/docs/manifest.md docs/manifest.md && diff $O/docs/stack.schema.json docs/stack.schema.json || \
+	$Q$O/tests/tools/policy_docs page >$O/docs/lint-policy.md
+	$Q$O/tests/tools/policy_docs schema >$O/docs/lint-policy.schema.json
+	@diff -r $O/docs/rules docs/rules && for f in manifest.md stack.schema.json lint-policy.md lint-policy.schema.json; do diff $O/docs/$$f docs/$$f || exit 1; done || \
 		{ echo 'run `make docs` and commit what it changes'; exit 1; }
 
 check-tables: $O/gpuimg ## the compatibility tables are consistent
@@ -230,6 +234,7 @@ demo: ## install what is missing, build gpuimg and a CUDA 13 image, lint and tes
 install: all ## DESTDIR and PREFIX are honoured
 	install -D -m 0755 $O/gpuimg $(DESTDIR)$(PREFIX)/bin/gpuimg
 	install -D -m 0644 docs/stack.schema.json $(DESTDIR)$(PREFIX)/share/gpuimg/stack.schema.json
+	install -D -m 0644 docs/lint-policy.schema.json $(DESTDIR)$(PREFIX)/share/gpuimg/lint-policy.schema.json
 
 clean: ## remove what was built
 	rm -rf build

@@ -380,3 +380,15 @@ char *fs_join(const char *dir, const char *name)
 {
 	return xasprintf("%s%s%s", dir, str_ends(dir, "/") ? "" : "/", name);
 }
+
+int fs_scratch(struct error *err)
+{
+	const char *dir = getenv("TMPDIR");
+	cleanup_free char *path = xasprintf("%s/gpuimg-XXXXXX", dir && *dir ? dir : "/var/tmp");
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set_errno(err, errno, "create a temporary file %s", path);
+	unlink(path);
+	return fd;
+}

@@ -95,4 +95,10 @@ void fs_names_release(struct fs_names *names);
 /* Join with one "/" between; heap. */
 char *fs_join(const char *dir, const char *name);
 
+/*
+ * A file without a name for what is too large for memory, in $TMPDIR or /var/tmp; the caller closes
+ * it. -1 with ERROR_SYSTEM.
+ */
+int fs_scratch(struct error *err) MUST_USE;
+
 #endif

@@ -82,7 +82,8 @@ static void NORETURN child(const struct process *p, const struct pipes *pipes)
 	if (p->no_network && unshare(CLONE_NEWNET) < 0)
 		goto fail;
 	signal(SIGPIPE, SIG_DFL);
-	if (dup2(pipes->in[0], 0) < 0 || dup2(pipes->out[1], 1) < 0 ||
+	if (dup2(pipes->in[0], 0) < 0 ||
+	    dup2(p->stdout_fd > 0 ? p->stdout_fd : pipes->out[1], 1) < 0 ||
 	    (!p->inherit_stderr && dup2(pipes->err[1], 2) < 0))
 		goto fail;
 	if (p->extra_fd > 0 && p->extra_as == report) {

@@ -36,3 +36,16 @@ int image_arg_open(const struct invocation *in, const char *text, struct image *
 		return open_remote(&name, platform_text ? &platform : NULL, out, err);
 	return image_open(&name, platform_text ? &platform : NULL, out, err);
 }
+
+struct image_source *image_arg_source(const char *text, struct error *err)
+{
+	static const struct client_options options = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	struct image_name name;
+
+	if (image_name_parse(text, &arena, &name, err) < 0)
+		return NULL;
+	if (name.transport == TRANSPORT_DOCKER)
+		return registry_source(&name.ref, &options, err);
+	return image_source_open(&name, err);
+}

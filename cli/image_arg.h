@@ -18,4 +18,10 @@
 int image_arg_open(const struct invocation *in, const char *text, struct image *out,
 		   struct error *err) MUST_USE;
 
+/*
+ * Where the blobs of that name come from, whatever its transport, for commands that open several
+ * images of one index. NULL on error.
+ */
+struct image_source *image_arg_source(const char *text, struct error *err) MUST_USE;
+
 #endif

@@ -16,7 +16,7 @@ static int set_policy(const struct lint_check *check, const char *today, struct 
 		const struct stack_ignore *s = &stack->lint_ignores[i];
 
 		vec_push(&policy->ignores,
-			 ((struct policy_ignore){ s->rule, s->path, s->reason, s->until }));
+			 ((struct policy_ignore){ s->rule, s->path, s->reason, s->until, NULL }));
 	}
 	return policy_set_fail_on(policy, stack->lint_fail_on ? stack->lint_fail_on : "error", err);
 }
@@ -28,6 +28,7 @@ static int judge(const struct lint_check *check, const char *image_name,
 	cleanup_image struct image image = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
 	const struct out *out = check->in->out;
+	const struct lint_result *list[] = { &result };
 
 	if (image_arg_open(check->in, image_name, &image, err) < 0 ||
 	    lint_run(&image, options, &result, err) < 0)
@@ -38,7 +39,7 @@ static int judge(const struct lint_check *check, const char *image_name,
 		return error_set(err, ERROR_INTEGRITY, "%s", result.unreadable);
 	if (result.failed || (result.errors + result.warnings && out->verbosity >= 0) ||
 	    out->verbosity > 0) {
-		report_text(&result, out->err_colour, &text);
+		(out->err_colour ? report_text_coloured : report_text)(list, 1, &text);
 		fputs(strbuf_text(&text), out->err);
 	}
 	if (!result.failed)

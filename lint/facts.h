@@ -89,6 +89,9 @@ struct elf_facts {
 /* A secret that was seen in a file. The value itself is never kept. */
 struct secret_facts {
 	const char *kind;   /* "Hugging Face token" */
+	bool service;       /* of a GPU service (SEC001), else any other credential (SEC002) */
+	bool likely;        /* it needs the file's name to be one, or is protected itself */
+	size_t at, len;     /* where it stands in the text that was looked at; bytes */
 	const char *masked; /* "hf_x…yz (37 characters)" */
 	size_t line;        /* from 1; 0 in binary files */
 	struct secret_facts *next;
@@ -151,11 +154,14 @@ struct layer_problem {
 	const char *text; /* one sentence */
 };
 
+struct site_policy;
+
 struct facts {
 	struct arena arena;
 	struct tree tree;
 	const struct target *target;
-	bool is_rootfs; /* unpacked root: no layers, configuration or history */
+	const struct site_policy *site; /* what a site asks of images; NULL: nothing */
+	bool is_rootfs;                 /* unpacked root: no layers, configuration or history */
 	size_t layer_count;
 	const struct image_config *config;     /* NULL for an unpacked root */
 	const struct manifest *manifest;       /* NULL for an unpacked root */
@@ -258,6 +264,8 @@ void facts_list(const struct facts *facts, const char *dir, struct tree_nodes *o
 const char *facts_path(const struct facts *facts, const struct tree_node *node);
 /* The value of an environment variable, or NULL. */
 const char *facts_env(const struct facts *facts, const char *name);
+/* A copy of a text of the image for people, with what looks like a secret masked. */
+const char *secrets_masked(const char *text, struct arena *arena) __attribute__((returns_nonnull));
 bool facts_requests_jetson(const struct facts *facts);
 /* "layer 3" for people, or "" of an unpacked root; for evidence. */
 int facts_layer(const struct facts *facts, const struct tree_node *node);

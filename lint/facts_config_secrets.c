@@ -1,3 +1,4 @@
+#include "base/base64.h"
 #include "lint/facts_parts.h"
 
 enum { VALUE_MIN = 8, VALUE_MAX = 4096, SHOWN_MIN = 20 };
@@ -7,6 +8,21 @@ static void add(struct facts *facts, struct config_secret s)
 	vec_push(&facts->config_secrets, s);
 }
 
+/* Tokens in a value that is base64 of JSON, as logins of registries are handed to builds. */
+static void find_encoded(struct facts *facts, const char *text, struct secret_facts **list)
+{
+	const char *value = strchr(text, '=');
+	cleanup_strbuf struct strbuf plain = { 0 };
+
+	value = value && strlen(value) > 24 ? value + 1 : text;
+	if (strlen(value) < 24 || !base64_decode(slice_str(value), &plain) ||
+	    !str_starts(strbuf_text(&plain), "{"))
+		return;
+	secrets_find("", strbuf_slice(&plain), true, &facts->arena, list);
+	if (!*list)
+		credentials_find(".docker/config.json", strbuf_slice(&plain), &facts->arena, list);
+}
+
 /* Tokens of a fixed form anywhere in a text. True when there was one. */
 static bool find_tokens(struct facts *facts, const char *where, const char *key, const char *text,
 			int layer)
@@ -14,6 +30,8 @@ static bool find_tokens(struct facts *facts, const char *where, const char *key,
 	struct secret_facts *list = NULL;
 
 	secrets_find("", slice_str(text), true, &facts->arena, &list);
+	if (!list)
+		find_encoded(facts, text, &list);
 	for (const struct secret_facts *s = list; s; s = s->next)
 		add(facts, (struct config_secret){ where, key, s->kind, s->masked, layer, false });
 	return list != NULL;
@@ -140,4 +158,49 @@ void config_secrets_derive(struct facts *facts)
 	look_at_words(facts, "Entrypoint", &facts->config->entrypoint);
 	look_at_words(facts, "Cmd", &facts->config->cmd);
 	look_at_history(facts);
+}
+
+/* Words NAME=VALUE of which only the name says that they are secret. */
+static void mask_named(const char *text, struct arena *arena, struct secret_facts **list)
+{
+	for (const char *p = text; *p;) {
+		size_t len = strcspn(p, " ");
+		struct slice value = slice_of(p, len), name;
+
+		if (slice_cut(&value, '=', &name) && value.data && is_named_like_a_secret(name) &&
+		    is_real_value(value))
+			secret_add("", false, true, slice_str(text),
+				   (size_t)((const char *)value.data - text), value.len, 0, arena,
+				   list);
+		p += len + strspn(p + len, " ");
+	}
+}
+
+static const struct secret_facts *first_from(const struct secret_facts *list, size_t at)
+{
+	const struct secret_facts *first = NULL;
+
+	for (; list; list = list->next) {
+		if (list->at + list->len > at && (!first || list->at < first->at))
+			first = list;
+	}
+	return first;
+}
+
+const char *secrets_masked(const char *text, struct arena *arena)
+{
+	cleanup_strbuf struct strbuf out = { 0 };
+	struct secret_facts *list = NULL;
+	size_t at = 0;
+
+	secrets_find("", slice_str(text), true, arena, &list);
+	mask_named(text, arena, &list);
+	for (const struct secret_facts *s; (s = first_from(list, at));) {
+		if (s->at > at)
+			strbuf_add(&out, text + at, s->at - at);
+		strbuf_addf(&out, "(%s)", s->masked);
+		at = s->at + s->len;
+	}
+	strbuf_adds(&out, text + at);
+	return arena_strdup(arena, strbuf_text(&out));
 }

@@ -105,6 +105,7 @@ static void note_license(const char *path, struct slice bytes, struct arena *are
 		return;
 	s = arena_alloc(arena, sizeof(*s));
 	s->kind = "NVIDIA license token";
+	s->service = true;
 	s->masked = arena_printf(arena, "eyJ..., %zu characters", bytes.len);
 	s->line = 1;
 	s->next = facts_of(arena, out)->secrets;
@@ -121,6 +122,8 @@ static int scan_rest(const struct tar_entry *entry, struct stream *content, stru
 		struct slice piece = strbuf_slice(buffer);
 
 		secrets_find(entry->path, piece, binary, arena, &list);
+		if (!binary)
+			credentials_find(entry->path, piece, arena, &list);
 		if (piece.len < CHUNK_BYTES || list)
 			break;
 		binary = true; /* lines were counted in the first piece only */

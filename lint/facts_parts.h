@@ -28,6 +28,15 @@ void symbol_facts_of(const struct elf *elf, struct elf_facts *facts, struct aren
 int content_facts_read(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
 		       struct arena *arena, struct file_facts **out, struct error *err) MUST_USE;
 
+/*
+ * facts_credentials.c: what a file holds whose name says that it is for credentials (.netrc,
+ * .docker/config.json, …). Added to *list.
+ */
+void credentials_find(const char *path, struct slice bytes, struct arena *arena,
+		      struct secret_facts **list);
+/* Add one secret, masked, to the end of *list. */
+void secret_add(const char *kind, bool service, bool likely, struct slice text, size_t at,
+		size_t len, size_t line, struct arena *arena, struct secret_facts **list);
 /* facts_secrets.c: secrets in the bytes of a file. `first_line` is the number of its first line. */
 void secrets_find(const char *path, struct slice bytes, bool binary, struct arena *arena,
 		  struct secret_facts **list);

@@ -1,7 +1,7 @@
 /*
- * Credentials of GPU services in file contents. Only fixed, unmistakable forms count: a prefix and
- * an exact alphabet and length, or a key under the variable that holds it. What looks like a
- * placeholder does not. The value never leaves this file: findings get a masked form.
+ * Credentials of GPU services and others in file contents. Only fixed, unmistakable forms count: a
+ * prefix and an exact alphabet and length, or a key under the variable that holds it. What looks
+ * like a placeholder does not. The value never leaves this file: findings get a masked form.
  */
 #include "lint/facts_parts.h"
 
@@ -17,6 +17,7 @@ struct scan {
 	struct arena *arena;
 	struct secret_facts **list;
 	size_t count;
+	bool other; /* what is found now is no GPU service's */
 };
 
 static bool is_alnum(uint8_t c)
@@ -82,24 +83,37 @@ bool secret_is_placeholder(struct slice value)
 	return false;
 }
 
+void secret_add(const char *kind, bool service, bool likely, struct slice text, size_t at,
+		size_t len, size_t line, struct arena *arena, struct secret_facts **list)
+{
+	const char *value = (const char *)text.data + at;
+	struct secret_facts *s = arena_alloc(arena, sizeof(*s)), **end = list;
+
+	*s = (struct secret_facts){ .kind = kind,
+				    .service = service,
+				    .likely = likely,
+				    .at = at,
+				    .len = len,
+				    .line = line };
+	/* Too much of a short one would be told. */
+	s->masked = len < 20 ? arena_printf(arena, "%zu characters", len)
+			     : arena_printf(arena, "%.4s...%.2s, %zu characters", value,
+					    value + len - 2, len);
+	while (*end)
+		end = &(*end)->next;
+	*end = s;
+}
+
 static void add_secret(struct scan *scan, const char *kind, size_t at, size_t len)
 {
-	struct slice whole = slice_of(scan->bytes.data + at, len);
-	struct secret_facts *s, **end = scan->list;
 	size_t line = 1;
 
 	if (scan->count++ >= SECRETS_PER_FILE_MAX)
 		return;
 	for (size_t i = 0; i < at; i++)
 		line += scan->bytes.data[i] == '\n';
-	s = arena_alloc(scan->arena, sizeof(*s));
-	s->kind = kind;
-	s->line = scan->binary ? 0 : line;
-	s->masked = arena_printf(scan->arena, "%.4s...%.2s, %zu characters",
-				 (const char *)whole.data, (const char *)whole.data + len - 2, len);
-	while (*end)
-		end = &(*end)->next;
-	*end = s;
+	secret_add(kind, !scan->other, false, scan->bytes, at, len, scan->binary ? 0 : line,
+		   scan->arena, scan->list);
 }
 
 static bool text_is_at(const struct scan *scan, size_t at, const char *text)
@@ -193,6 +207,109 @@ static bool is_drawn(struct slice s, size_t at)
 	return digits >= 3 || (upper >= 7 && lower >= 7);
 }
 
+static bool is_upper(uint8_t c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool is_base64_line(uint8_t c)
+{
+	return is_base64(c) || c == '=' || c == '\n' || c == '\r' || c == '\\' || c == ' ';
+}
+
+/*
+ * "-----BEGIN … PRIVATE KEY-----" and a body; a program that only names the line has none. One that
+ * is protected by a passphrase says so in its label or its first lines.
+ */
+static void private_key(struct scan *scan, size_t at)
+{
+	static const char mark[] = "PRIVATE KEY";
+	struct slice head;
+	const uint8_t *found, *end;
+	size_t body, letters = 0, len;
+
+	if (at < 5 || !text_is_at(scan, at - 5, "-----BEGIN "))
+		return;
+	head = slice_of(scan->bytes.data + at, MIN(scan->bytes.len - at, (size_t)60));
+	found = memmem(head.data, head.len, mark, strlen(mark));
+	end = found ? memmem(found, (size_t)(head.data + head.len - found), "-----", 5) : NULL;
+	if (!end || memmem(head.data, (size_t)(found - head.data), "-----", 5) ||
+	    memmem(head.data, head.len, "ENCRYPTED", 9))
+		return;
+	body = (size_t)(end - scan->bytes.data) + 5;
+	len = run_of(scan->bytes, body, is_base64_line);
+	for (size_t i = 0; i < len; i++)
+		letters += is_base64(scan->bytes.data[body + i]);
+	if (letters < 60 || secret_is_placeholder(slice_of(scan->bytes.data + body, len)))
+		return;
+	end = memmem(scan->bytes.data + body, MIN(scan->bytes.len - body, (size_t)16384),
+		     "-----END", 8);
+	add_secret(scan, "private key", at - 5,
+		   (end ? (size_t)(end - scan->bytes.data) : body + len) - (at - 5));
+}
+
+/* An AWS key id counts with its secret, which stands near. */
+static void aws_key(struct scan *scan, size_t at)
+{
+	static const char name[] = "secret_access_key";
+	size_t from = at > 300 ? at - 300 : 0, end = MIN(scan->bytes.len, at + 400);
+
+	if (!text_is_at(scan, at, "AKIA") || !word_starts(scan, at) ||
+	    run_of(scan->bytes, at, is_upper) != 20 ||
+	    secret_is_placeholder(slice_of(scan->bytes.data + at, 20)))
+		return;
+	for (size_t i = from; i + strlen(name) < end; i++) {
+		size_t value = i + strlen(name), len;
+
+		if (strncasecmp((const char *)scan->bytes.data + i, name, strlen(name)) != 0 ||
+		    !skip_assignment(scan, &value))
+			continue;
+		len = run_of(scan->bytes, value, is_base64);
+		if (len == 40 && !secret_is_placeholder(slice_of(scan->bytes.data + value, len)))
+			add_secret(scan, "AWS secret access key", value, len);
+		return;
+	}
+}
+
+static void git_token(struct scan *scan, size_t at)
+{
+	static const char *const prefixes[] = { "ghp_", "gho_", "ghu_", "ghs_", "ghr_" };
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+		if (is_drawn(scan->bytes, at + 4))
+			prefixed(scan, at, prefixes[i], is_alnum, 36, 36, "GitHub token");
+	}
+}
+
+/* Credentials that are no GPU service's: SEC002. */
+static void look_at_other(struct scan *scan, size_t at)
+{
+	scan->other = true;
+	switch (scan->bytes.data[at]) {
+	case 'B':
+		private_key(scan, at);
+		break;
+	case 'K': /* AKIA */
+		if (at)
+			aws_key(scan, at - 1);
+		break;
+	case 'g':
+		git_token(scan, at);
+		break;
+	case 'b': /* github_pat_ */
+		if (at >= 5)
+			prefixed(scan, at - 5, "github_pat_", is_token, 82, 82, "GitHub token");
+		break;
+	case 'l': /* glpat- */
+		if (at)
+			prefixed(scan, at - 1, "glpat-", is_token, 20, 50, "GitLab token");
+		break;
+	default:
+		break;
+	}
+	scan->other = false;
+}
+
 /* What may begin at or just before a candidate. */
 static void look_at(struct scan *scan, size_t at)
 {
@@ -242,6 +359,22 @@ static bool is_candidate(const uint8_t *p)
 	       (p[0] == '.' && p[1] == 'w' && p[2] == 'a');
 }
 
+static bool is_other_candidate(const uint8_t *p)
+{
+	return (p[0] == 'B' && p[1] == 'E' && p[2] == 'G') ||
+	       (p[0] == 'K' && p[1] == 'I' && p[2] == 'A') || (p[0] == 'g' && p[1] == 'h') ||
+	       (p[0] == 'b' && p[1] == '_' && p[2] == 'p') ||
+	       (p[0] == 'l' && p[1] == 'p' && p[2] == 'a');
+}
+
+static void look_at_candidate(struct scan *scan, size_t at)
+{
+	if (is_candidate(scan->bytes.data + at))
+		look_at(scan, at);
+	if (is_other_candidate(scan->bytes.data + at))
+		look_at_other(scan, at);
+}
+
 static bytes16 load16(const uint8_t *p)
 {
 	bytes16 v;
@@ -253,13 +386,17 @@ static bytes16 load16(const uint8_t *p)
 #define TRIPLE(x, y, z) \
 	((bytes16)(a == (uint8_t)(x)) & (bytes16)(b == (uint8_t)(y)) & (bytes16)(c == (uint8_t)(z)))
 
-/* A candidate begins in one of the 16 bytes at `p`; 18 are read. */
+/* A candidate begins in one of the 16 bytes at `p`; 19 are read. */
 static bool block_has_candidate(const uint8_t *p)
 {
 	bytes16 a = load16(p), b = load16(p + 1), c = load16(p + 2);
 	words2 any =
 		(words2)(TRIPLE('n', 'v', 'a') | TRIPLE('h', 'f', '_') | TRIPLE('J', 'G', '9') |
-			 TRIPLE('p', 'i', 'k') | TRIPLE('I', '_', 'K') | TRIPLE('.', 'w', 'a'));
+			 TRIPLE('p', 'i', 'k') | TRIPLE('I', '_', 'K') | TRIPLE('.', 'w', 'a') |
+			 TRIPLE('B', 'E', 'G') | TRIPLE('K', 'I', 'A') | TRIPLE('b', '_', 'p') |
+			 TRIPLE('l', 'p', 'a') |
+			 ((bytes16)(a == (uint8_t)'g') & (bytes16)(b == (uint8_t)'h') &
+			  (bytes16)(load16(p + 3) == (uint8_t)'_')));
 
 	return any[0] | any[1];
 }
@@ -272,17 +409,13 @@ void secrets_find(const char *path, struct slice bytes, bool binary, struct aren
 	};
 	size_t at = 0;
 
-	while (at + 18 <= bytes.len) {
+	while (at + 19 <= bytes.len) {
 		if (block_has_candidate(bytes.data + at)) {
-			for (size_t i = 0; i < 16; i++) {
-				if (is_candidate(bytes.data + at + i))
-					look_at(&scan, at + i);
-			}
+			for (size_t i = 0; i < 16; i++)
+				look_at_candidate(&scan, at + i);
 		}
 		at += 16;
 	}
-	for (; at + 3 <= bytes.len; at++) {
-		if (is_candidate(bytes.data + at))
-			look_at(&scan, at);
-	}
+	for (; at + 3 <= bytes.len; at++)
+		look_at_candidate(&scan, at);
 }

@@ -171,5 +171,10 @@ void findings_finish(struct findings *found)
 	}
 	found->len = kept;
 	fingerprint_all(found);
+	findings_sort(found);
+}
+
+void findings_sort(struct findings *found)
+{
 	vec_sort(found, by_report);
 }

@@ -29,6 +29,7 @@ struct finding {
 	struct evidence *evidence; /* sorted by key; a key may stand several times */
 	char fingerprint[33];      /* hex, filled by findings_finish */
 	const char *suppressed;    /* the reason, or NULL */
+	bool accepted;             /* suppressed with a reason, not by a baseline */
 };
 
 struct findings {
@@ -55,5 +56,7 @@ void finding_evidence(struct findings *found, struct finding *f, const char *key
  * compute fingerprints, sort by severity (errors first), id, path, message.
  */
 void findings_finish(struct findings *found);
+/* Sort again, after severities were changed. */
+void findings_sort(struct findings *found);
 
 #endif

@@ -64,6 +64,31 @@ bool path_is_set_aside(const char *path)
 	       path_matches("/root/.cache/*", path);
 }
 
+bool secret_is_published(const char *path, const struct secret_facts *secret)
+{
+	static const char *const trees[] = {
+		"/usr/share/*",           "/usr/lib/*",        "/usr/lib64/*",
+		"/usr/include/*",         "/usr/src/*",        "/usr/local/go/*",
+		"*/site-packages/*",      "*/dist-packages/*", "*/node_modules/*",
+		"*/go/pkg/mod/*",         "*/pkgs/*/info/*",   "/usr/local/lib/python*",
+		"*/ssl-cert-snakeoil.key"
+	};
+	static const char *const parts[] = { "test",     "tests",    "testing", "SelfTest",
+					     "testcert", "fixtures", "doc",     "docs" };
+
+	if (secret->service)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+		if (path_matches(trees[i], path))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		if (path_has_part(path, parts[i]))
+			return true;
+	}
+	return path_is_sample(path) || str_ends(path, "_test.go");
+}
+
 bool is_default_dir(const struct facts *facts, const char *dir)
 {
 	const char *const *dirs = loader_default_dirs(facts, facts->machine, true);

@@ -17,6 +17,11 @@ bool object_is_stub(const struct object *object);
 const char *owning_package(const struct facts *facts, const char *path);
 /* In an archive, a package cache, documentation, samples or test data. */
 bool path_is_set_aside(const char *path);
+/*
+ * A credential that everybody has: a key of test data, of documentation, or of a package that is
+ * published; no finding. Those of GPU services count wherever they are.
+ */
+bool secret_is_published(const char *path, const struct secret_facts *secret);
 /* A default directory of the image's loader (links followed). */
 bool is_default_dir(const struct facts *facts, const char *dir);
 /* A conda prefix holds the path. */

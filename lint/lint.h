@@ -5,6 +5,7 @@
 #ifndef LINT_LINT_H
 #define LINT_LINT_H
 
+#include "lint/components.h"
 #include "lint/findings.h"
 #include "lint/policy.h"
 #include "lint/stack_versions.h"
@@ -22,13 +23,39 @@ struct lint_not_run {
 	const char *reason; /* "needs --gpu" */
 };
 
+/* One layer as it is stored and as it unpacks. */
+struct lint_layer {
+	const char *digest; /* of the blob */
+	const char *media_type;
+	const char *made_by; /* its history entry, secrets masked; "" when there is none */
+	uint64_t stored;     /* bytes of the blob */
+	uint64_t bytes;      /* of regular files in it, unpacked */
+	uint64_t dead;       /* of those: bytes that a later layer deletes or replaces */
+	size_t files;        /* entries */
+};
+
 struct lint_result {
 	struct arena arena;
 	struct findings findings;
 	struct {
 		struct lint_not_run *items;
 		size_t len, cap;
-	} not_run;                    /* sorted by rule id */
+	} not_run; /* sorted by rule id */
+	struct {
+		const struct rule **items;
+		size_t len, cap;
+	} ran; /* sorted by rule id */
+	struct {
+		const char **items;
+		size_t len, cap;
+	} resolved; /* fingerprints of the baseline that are no longer found, sorted */
+	struct policy_unuseds unused; /* acceptances that did nothing */
+	struct {
+		struct lint_layer *items;
+		size_t len, cap;
+	} layer_list;                 /* empty for an unpacked root */
+	struct components components; /* what the bytes belong to */
+	enum fail_on fail_on;         /* the threshold */
 	const char *reference;        /* the image as the user named it */
 	char digest[DIGEST_TEXT_MAX]; /* of its manifest; "" for an unpacked root */
 	const char *platform;         /* "linux/amd64"; NULL: unknown */

@@ -1,7 +1,5 @@
 #include "lint/policy.h"
 
-#include <fnmatch.h>
-
 #include "base/nearest.h"
 #include "base/slice.h"
 
@@ -18,6 +16,7 @@ void policy_release(struct policy *policy)
 	vec_release(&policy->select);
 	vec_release(&policy->ignore);
 	vec_release(&policy->ignores);
+	vec_release(&policy->severities);
 }
 
 bool selector_matches(const char *selector, const struct rule *rule)
@@ -27,6 +26,21 @@ bool selector_matches(const char *selector, const struct rule *rule)
 	if (!len)
 		return false;
 	return strncasecmp(rule->id, selector, len) == 0 || str_equal(rule->name, selector);
+}
+
+bool selectors_match(const char *list, const struct rule *rule)
+{
+	struct slice rest = slice_str(list), one;
+	bool found = false;
+
+	while (!found && slice_cut(&rest, ',', &one)) {
+		cleanup_free char *text = NULL;
+
+		one = slice_trim(one);
+		text = xstrndup(one.data ? (const char *)one.data : "", one.len);
+		found = selector_matches(text, rule);
+	}
+	return found;
 }
 
 static int check_selector(const char *option, const char *selector, struct error *err)
@@ -109,56 +123,42 @@ int policy_set_confidence(struct policy *policy, const char *text, struct error 
 			 "--min-confidence: '%s' is not one of certain, likely, heuristic", text);
 }
 
+/* The last severity set for a rule, or NULL. */
+static const struct policy_severity *severity_of(const struct policy *policy,
+						 const struct rule *rule)
+{
+	for (size_t i = policy->severities.len; i-- > 0;) {
+		if (selectors_match(policy->severities.items[i].rule, rule))
+			return &policy->severities.items[i];
+	}
+	return NULL;
+}
+
 bool policy_runs(const struct policy *policy, const struct rule *rule)
 {
+	const struct policy_severity *set = severity_of(policy, rule);
 	bool selected = policy->select.len == 0;
 
 	for (size_t i = 0; i < policy->select.len; i++)
 		selected |= selector_matches(policy->select.items[i], rule);
 	for (size_t i = 0; i < policy->ignore.len; i++)
 		selected &= !selector_matches(policy->ignore.items[i], rule);
-	return selected;
+	return selected && !(set && set->off);
 }
 
-static bool accepts(const struct policy *policy, const struct policy_ignore *ignore,
-		    const struct finding *f)
-{
-	if (!selector_matches(ignore->rule, f->rule))
-		return false;
-	if (ignore->until && policy->today && strcmp(policy->today, ignore->until) >= 0)
-		return false;
-	return !ignore->path || fnmatch(ignore->path, f->path, 0) == 0;
-}
-
-void policy_apply(const struct policy *policy, struct findings *found)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < found->len; i++) {
-		struct finding *f = found->items[i];
-
-		if (f->confidence < policy->min_confidence)
-			continue;
-		for (size_t k = 0; k < policy->ignores.len && !f->suppressed; k++) {
-			if (accepts(policy, &policy->ignores.items[k], f))
-				f->suppressed = policy->ignores.items[k].reason;
-		}
-		found->items[kept++] = f;
-	}
-	found->len = kept;
-}
-
-bool policy_fails(const struct policy *policy, const struct findings *found)
+bool policy_counts(enum fail_on fail_on, const struct finding *f)
 {
 	static const enum severity least[] = { [FAIL_ON_ERROR] = SEVERITY_ERROR,
 					       [FAIL_ON_WARNING] = SEVERITY_WARNING,
 					       [FAIL_ON_INFO] = SEVERITY_INFO };
 
-	if (policy->fail_on == FAIL_ON_NEVER)
-		return false;
+	return fail_on != FAIL_ON_NEVER && !f->suppressed && f->severity >= least[fail_on];
+}
+
+bool policy_fails(const struct policy *policy, const struct findings *found)
+{
 	for (size_t i = 0; i < found->len; i++) {
-		if (!found->items[i]->suppressed &&
-		    found->items[i]->severity >= least[policy->fail_on])
+		if (policy_counts(policy->fail_on, found->items[i]))
 			return true;
 	}
 	return false;

@@ -1,5 +1,4 @@
-#include "formats/json.h"
-#include "lint/report.h"
+#include "lint/report_parts.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -29,7 +28,7 @@ static json_t *evidence_json(const struct evidence *e)
 	return out;
 }
 
-static json_t *finding_json(const struct finding *f)
+json_t *finding_json(const struct finding *f)
 {
 	json_t *out = json_object();
 
@@ -62,7 +61,7 @@ static json_t *stack_json(const struct stack_versions *v)
 	return out;
 }
 
-static json_t *image_json(const struct lint_result *r)
+json_t *report_image_json(const struct lint_result *r)
 {
 	json_t *out = json_object();
 
@@ -76,7 +75,7 @@ static json_t *image_json(const struct lint_result *r)
 	return out;
 }
 
-static json_t *summary_json(const struct lint_result *r)
+json_t *report_summary_json(const struct lint_result *r)
 {
 	json_t *out = json_object();
 
@@ -89,25 +88,44 @@ static json_t *summary_json(const struct lint_result *r)
 	return out;
 }
 
+json_t *not_run_json(const struct lint_not_run *n)
+{
+	json_t *out = json_object();
+
+	json_put(out, "rule", json_text(n->rule->id));
+	json_put(out, "reason", json_text(n->reason));
+	return out;
+}
+
+json_t *unused_json(const struct policy_unused *u)
+{
+	json_t *out = json_object();
+
+	json_put(out, "acceptance", json_text(u->text));
+	json_put(out, "reason", json_text(u->why));
+	return out;
+}
+
 static json_t *result_json(const struct lint_result *r)
 {
 	json_t *out = json_object(), *findings = json_array(), *not_run = json_array();
+	json_t *resolved = json_array(), *unused = json_array();
 
 	for (size_t i = 0; i < r->findings.len; i++)
 		json_push(findings, finding_json(r->findings.items[i]));
-	for (size_t i = 0; i < r->not_run.len; i++) {
-		json_t *one = json_object();
-
-		json_put(one, "rule", json_text(r->not_run.items[i].rule->id));
-		json_put(one, "reason", json_text(r->not_run.items[i].reason));
-		json_push(not_run, one);
-	}
+	for (size_t i = 0; i < r->not_run.len; i++)
+		json_push(not_run, not_run_json(&r->not_run.items[i]));
+	for (size_t i = 0; i < r->resolved.len; i++)
+		json_push(resolved, json_text(r->resolved.items[i]));
+	for (size_t i = 0; i < r->unused.len; i++)
+		json_push(unused, unused_json(&r->unused.items[i]));
 	json_put(out, "schema", json_text("gpuimg-lint/1"));
-	json_put(out, "image", image_json(r));
+	json_put(out, "image", report_image_json(r));
 	json_put(out, "findings", findings);
 	json_put(out, "not_run", not_run);
-	json_put(out, "resolved", json_array());
-	json_put(out, "summary", summary_json(r));
+	json_put(out, "resolved", resolved);
+	json_put(out, "unused_acceptances", unused);
+	json_put(out, "summary", report_summary_json(r));
 	return out;
 }
 
@@ -117,6 +135,6 @@ void report_json(const struct lint_result *const *results, size_t count, struct 
 
 	for (size_t i = 0; i < count; i++)
 		json_push(all, result_json(results[i]));
-	json_canonical(count == 1 ? json_array_get(all, 0) : all, out);
+	put_json(count == 1 ? json_array_get(all, 0) : all, out);
 	strbuf_addc(out, '\n');
 }

@@ -1,5 +1,5 @@
 #include "base/out.h"
-#include "lint/report.h"
+#include "lint/report_parts.h"
 
 static const char *colour_of(enum severity severity)
 {
@@ -44,13 +44,10 @@ static void put_wrapped(struct strbuf *out, const char *indent, const char *text
 /* What an image says reaches a terminal: no control characters. */
 static void put_message(struct strbuf *out, const char *indent, const char *text)
 {
-	cleanup_free char *clean = xstrdup(text);
+	cleanup_strbuf struct strbuf clean = { 0 };
 
-	for (char *p = clean; *p; p++) {
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
-	}
-	put_wrapped(out, indent, clean);
+	put_clean(&clean, text);
+	put_wrapped(out, indent, strbuf_text(&clean));
 }
 
 static void put_finding(struct strbuf *out, const struct finding *f, bool colour)
@@ -105,41 +102,55 @@ static void put_not_run(struct strbuf *out, const struct lint_result *r)
 	}
 }
 
-static void put_stack(struct strbuf *out, const struct stack_versions *v)
+static void put_stack(struct strbuf *out, const struct lint_result *r)
 {
-	const struct {
-		const char *name, *version;
-	} parts[] = { { "CUDA", v->cuda },
-		      { "cuDNN", v->cudnn },
-		      { "NCCL", v->nccl },
-		      { "torch", v->torch } };
-	bool any = false;
+	struct report_stack parts[8];
+	size_t count;
 
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		if (!parts[i].version)
-			continue;
-		strbuf_addf(out, "%s%s %s", any ? ", " : "stack: ", parts[i].name,
-			    parts[i].version);
-		any = true;
+	report_stack(r, parts, &count);
+	for (size_t i = 0; i < count; i++) {
+		strbuf_addf(out, "%s%s ", i ? ", " : "stack: ", parts[i].name);
+		put_clean(out, parts[i].version);
 	}
-	strbuf_adds(out, any ? "\n" : "");
+	strbuf_adds(out, count ? "\n" : "");
 }
 
-void report_text(const struct lint_result *r, bool colour, struct strbuf *out)
+static void put_unused(struct strbuf *out, const struct lint_result *r)
+{
+	for (size_t i = 0; i < r->unused.len; i++) {
+		cleanup_free char *text =
+			xasprintf("acceptance not used: %s %s", r->unused.items[i].text,
+				  r->unused.items[i].why);
+
+		put_message(out, "", text);
+	}
+	if (r->resolved.len)
+		strbuf_addf(out, "resolved since the baseline: %zu\n", r->resolved.len);
+}
+
+static void put_head(struct strbuf *out, const struct lint_result *r)
 {
 	char size[32];
 
-	strbuf_addf(out, "%s", r->reference ? r->reference : "image");
-	if (r->platform)
-		strbuf_addf(out, "  %s", r->platform);
+	put_clean(out, report_name(r));
+	if (r->platform) {
+		strbuf_adds(out, "  ");
+		put_clean(out, r->platform);
+	}
 	if (r->layers)
 		strbuf_addf(out, "  %zu layer%s", r->layers, r->layers == 1 ? "" : "s");
 	strbuf_addf(out, "  %s\n", out_size(r->bytes, size));
-	put_stack(out, &r->stack);
+	put_stack(out, r);
+	strbuf_adds(out, r->is_gpu_image ? "GPU image: "
+					 : "not a GPU image: rules about GPUs do not apply");
 	if (r->is_gpu_image)
-		strbuf_addf(out, "GPU image: %s\n\n", r->gpu_reason);
-	else
-		strbuf_adds(out, "not a GPU image: rules about GPUs do not apply\n\n");
+		put_clean(out, r->gpu_reason);
+	strbuf_adds(out, "\n\n");
+}
+
+static void put_result(const struct lint_result *r, bool colour, struct strbuf *out)
+{
+	put_head(out, r);
 	for (size_t i = 0; i < r->findings.len; i++)
 		put_finding(out, r->findings.items[i], colour);
 	if (r->unreadable) {
@@ -148,5 +159,23 @@ void report_text(const struct lint_result *r, bool colour, struct strbuf *out)
 		put_message(out, "", text);
 	}
 	put_not_run(out, r);
+	put_unused(out, r);
 	put_counts(out, r);
+}
+
+void report_text(const struct lint_result *const *results, size_t count, struct strbuf *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		strbuf_adds(out, i ? "\n" : "");
+		put_result(results[i], false, out);
+	}
+}
+
+void report_text_coloured(const struct lint_result *const *results, size_t count,
+			  struct strbuf *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		strbuf_adds(out, i ? "\n" : "");
+		put_result(results[i], true, out);
+	}
 }

@@ -21,6 +21,7 @@ enum {
 	NEEDS_CONFIG = 1 << 3,     /* an image configuration */
 	NEEDS_GPU_IMAGE = 1 << 4,  /* something of CUDA in it, or its environment asks for GPUs */
 	NEEDS_ALL_LAYERS = 1 << 5, /* all could be read: it decides from what is not there */
+	NEEDS_POLICY = 1 << 6,     /* --policy */
 };
 
 struct facts;

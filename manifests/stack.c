@@ -18,6 +18,7 @@ struct frame {
 
 struct parser {
 	struct stack *stack;
+	bool other;          /* not a manifest but another document with a table of keys */
 	struct arena *arena; /* of the stack */
 	struct error *err;
 };
@@ -271,7 +272,7 @@ static int unknown_key(struct parser *p, const struct frame *at,
 	for (size_t i = 0; i < section->key_count; i++)
 		names[i] = section->keys[i].name;
 	near = stack_nearest(key->text, names, section->key_count);
-	other = stack_key_elsewhere(key->text);
+	other = p->other ? NULL : stack_key_elsewhere(key->text);
 	strbuf_adds(&text, "unknown key ");
 	strbuf_add_quoted(&text, slice_str(key->text), QUOTE_LIMIT);
 	if (path.len)
@@ -541,6 +542,17 @@ int stack_parse_matrix(const struct node *matrix, struct stack *head, struct err
 	struct parser p = { .stack = head, .arena = &head->arena, .err = err };
 
 	return parse_key(&p, NULL, stack_key_find(&stack_top, "matrix"), matrix, (uint8_t *)head);
+}
+
+int stack_parse_section(const struct node *top, const struct stack_section *section,
+			const char *file, struct arena *arena, void *target, struct error *err)
+{
+	struct stack place = { .file = file };
+	struct parser p = { .stack = &place, .other = true, .arena = arena, .err = err };
+
+	if (top->type != NODE_MAP)
+		return bad(&p, NULL, top, "it must be a map, not %s", node_type_name(top));
+	return parse_section(&p, NULL, section, top, target);
 }
 
 void stack_release(struct stack *stack)

@@ -472,7 +472,7 @@ static const struct stack_key ignore_keys[] = {
 	  .offset = AT(stack_ignore, until),
 	  .check = stack_check_date,
 	  .fallback = "for ever",
-	  .help = "The last day it is ignored." },
+	  .help = "From that day on it counts again." },
 };
 
 static const struct stack_section ignore_section = {
@@ -906,6 +906,11 @@ static void add_section(const struct stack_section *section, struct strbuf *out)
 		if (section->keys[i].section)
 			add_section(section->keys[i].section, out);
 	}
+}
+
+void stack_section_markdown(const struct stack_section *section, struct strbuf *out)
+{
+	add_section(section, out);
 }
 
 static const char overlays[] =

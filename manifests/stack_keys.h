@@ -75,5 +75,7 @@ const char *stack_nearest(const char *word, const char *const *candidates, size_
 
 /* Append the reference of all keys as a Markdown page. */
 void stack_keys_markdown(struct strbuf *out);
+/* Append the tables of a section and of all below it. */
+void stack_section_markdown(const struct stack_section *section, struct strbuf *out);
 
 #endif

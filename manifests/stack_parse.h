@@ -8,10 +8,19 @@
 
 #include "formats/node.h"
 #include "manifests/stack.h"
+#include "manifests/stack_keys.h"
 
 /* Everything but the fingerprints. ERROR_USAGE with the place. */
 int stack_parse_tree(const struct node *top, struct stack *stack, struct error *err) MUST_USE;
 /* The value of `matrix` into `head->matrix`. ERROR_USAGE. */
 int stack_parse_matrix(const struct node *matrix, struct stack *head, struct error *err) MUST_USE;
+/*
+ * Any document that a table of keys describes, into the struct of its top section, which is zeroed
+ * or holds defaults. `file` is for errors; values point into `arena` and into `top`. ERROR_USAGE
+ * with the place.
+ */
+int stack_parse_section(const struct node *top, const struct stack_section *section,
+			const char *file, struct arena *arena, void *target,
+			struct error *err) MUST_USE;
 
 #endif

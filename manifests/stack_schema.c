@@ -352,17 +352,36 @@ static json_t *names_extends(void)
 	return schema;
 }
 
-void stack_schema(struct strbuf *out)
+static json_t *schema_of(const struct stack_section *top, const char *id, const char *title)
 {
-	cleanup_json json_t *schema = json_object();
-	json_t *definitions = json_object();
+	json_t *schema = json_object(), *definitions = json_object();
 
 	json_put(schema, "$schema", json_text("https://json-schema.org/draft/2020-12/schema"));
-	json_put(schema, "$id", json_text("urn:gpuimg:stack:1"));
-	json_put(schema, "title", json_text("gpuimg stack manifest"));
-	put_section(schema, &stack_top, false);
-	put_definitions(definitions, &stack_top);
+	json_put(schema, "$id", json_text(id));
+	json_put(schema, "title", json_text(title));
+	put_section(schema, top, false);
+	put_definitions(definitions, top);
 	json_put(schema, "$defs", definitions);
+	return schema;
+}
+
+void stack_section_schema(const struct stack_section *top, const char *id, const char *title,
+			  struct strbuf *out)
+{
+	cleanup_json json_t *schema = schema_of(top, id, title);
+	json_t *required = required_of(top);
+
+	if (json_array_size(required))
+		json_put(schema, "required", json_incref(required));
+	json_decref(required);
+	json_pretty(schema, out);
+}
+
+void stack_schema(struct strbuf *out)
+{
+	cleanup_json json_t *schema =
+		schema_of(&stack_top, "urn:gpuimg:stack:1", "gpuimg stack manifest");
+
 	json_put(schema, "if", names_extends());
 	json_put(schema, "else", complete(&stack_top));
 	json_pretty(schema, out);

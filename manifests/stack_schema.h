@@ -15,6 +15,9 @@
 
 /* Append it, as JSON for people. The same program gives the same text. */
 void stack_schema(struct strbuf *out);
+/* The same of another document whose keys such a table has; `id` is its $id. */
+void stack_section_schema(const struct stack_section *top, const char *id, const char *title,
+			  struct strbuf *out);
 /* The pattern (ECMA 262) that stands for a check; "" when none can; NULL: none is known. */
 const char *stack_schema_pattern(stack_check_fn *check);
 

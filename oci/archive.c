@@ -13,24 +13,12 @@ struct archive_source {
 	struct descriptor root; /* when not */
 };
 
-static int temporary_file(struct error *err)
-{
-	const char *dir = getenv("TMPDIR");
-	cleanup_free char *path = xasprintf("%s/gpuimg-XXXXXX", dir && *dir ? dir : "/var/tmp");
-	int fd = mkostemp(path, O_CLOEXEC);
-
-	if (fd < 0)
-		return error_set_errno(err, errno, "create a temporary file %s", path);
-	unlink(path);
-	return fd;
-}
-
 /* A seekable file with the plain tar in it; `fd` is taken. */
 static int spool(int fd, const char *name, struct error *err)
 {
 	cleanup_stream struct stream *in = stream_fd(fd, name), *plain = NULL;
 	cleanup_sink struct sink *file = NULL;
-	cleanup_fd int out = temporary_file(err);
+	cleanup_fd int out = fs_scratch(err);
 
 	if (out < 0)
 		return -1;

@@ -1,6 +1,7 @@
 #include "oci/image.h"
 
 #include "base/fs.h"
+#include "oci/engine_archive.h"
 #include "oci/layout.h"
 #include "oci/mediatype.h"
 
@@ -217,6 +218,61 @@ static int load(struct image *image, const struct platform *wanted, struct error
 	return check_platform(image, wanted, &image->arena, err);
 }
 
+static void add_platform(struct platforms *out, const struct platform *platform)
+{
+	for (size_t i = 0; i < out->len; i++) {
+		if (platform_equal(&out->items[i], platform))
+			return;
+	}
+	vec_push(out, *platform);
+}
+
+/* `text` is an index. */
+static int list_platforms(struct image_source *source, struct slice text, unsigned depth,
+			  struct arena *arena, struct platforms *out, struct error *err)
+{
+	cleanup_index struct index index = { 0 };
+
+	if (depth > INDEX_DEPTH_MAX)
+		return error_set(err, ERROR_LIMIT, "indexes are nested more than %d deep",
+				 INDEX_DEPTH_MAX);
+	if (index_parse(text, arena, &index, err) < 0)
+		return error_wrap(err, "the image index");
+	for (size_t i = 0; i < index.manifest_count; i++) {
+		const struct descriptor *d = &index.manifests[i];
+		cleanup_strbuf struct strbuf nested = { 0 };
+
+		if (is_manifest(d) && (d->platform.os || index.manifest_count == 1))
+			add_platform(out, &d->platform);
+		if (!is_index(d))
+			continue;
+		if (source_read(source, d, MANIFEST_BYTES_MAX, &nested, err) < 0 ||
+		    list_platforms(source, strbuf_slice(&nested), depth + 1, arena, out, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int image_platforms(struct image_source *source, struct arena *arena, struct platforms *out,
+		    struct error *err)
+{
+	static const struct platform single = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct descriptor root;
+
+	if (!source->rootfs) {
+		if (source->ops->root(source, &text, &root, err) < 0)
+			return -1;
+		if ((is_index(&root) ||
+		     (!mediatype_find(root.media_type) && looks_like_index(strbuf_slice(&text)))) &&
+		    list_platforms(source, strbuf_slice(&text), 1, arena, out, err) < 0)
+			return -1;
+	}
+	if (!out->len)
+		vec_push(out, single);
+	return 0;
+}
+
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out, struct error *err)
 {
@@ -246,7 +302,7 @@ static struct image_source *open_archive(const struct image_name *name, struct e
 	return archive_source(fd, name->path ? name->path : "standard input", name->tag, err);
 }
 
-static struct image_source *open_source(const struct image_name *name, struct error *err)
+struct image_source *image_source_open(const struct image_name *name, struct error *err)
 {
 	switch (name->transport) {
 	case TRANSPORT_OCI:
@@ -257,9 +313,10 @@ static struct image_source *open_source(const struct image_name *name, struct er
 		return open_archive(name, err);
 	case TRANSPORT_ROOTFS:
 		return rootfs_source(name->path, err);
-	case TRANSPORT_DOCKER:
 	case TRANSPORT_DOCKER_DAEMON:
 	case TRANSPORT_CONTAINERS_STORAGE:
+		return engine_source(name, err);
+	case TRANSPORT_DOCKER:
 		break;
 	}
 	error_set(err, ERROR_USAGE,
@@ -271,7 +328,7 @@ static struct image_source *open_source(const struct image_name *name, struct er
 int image_open(const struct image_name *name, const struct platform *platform, struct image *out,
 	       struct error *err)
 {
-	struct image_source *source = open_source(name, err);
+	struct image_source *source = image_source_open(name, err);
 
 	return source ? image_open_source(source, name->text, platform, out, err) : -1;
 }

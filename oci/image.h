@@ -5,6 +5,7 @@
 #ifndef OCI_IMAGE_H
 #define OCI_IMAGE_H
 
+#include "base/vec.h"
 #include "formats/compress.h"
 #include "oci/config.h"
 #include "oci/manifest.h"
@@ -25,8 +26,9 @@ struct image {
 
 /*
  * Open the image a parsed name stands for: oci:, oci-archive:, docker-archive:, rootfs: and
- * standard input. (docker:// comes from registry/, the engines' from their tools: the caller
- * then uses image_open_source.) Errors of any code, with the name.
+ * standard input; docker-daemon: and containers-storage: through `docker save` and `podman save`.
+ * (docker:// comes from registry/: the caller then uses image_open_source.) Errors of any code,
+ * with the name.
  *
  * From an index, also a nested one (4 deep), the image of `platform` is taken; attestations and
  * artifacts do not count; an entry that differs in the variant alone serves when none was asked
@@ -39,6 +41,21 @@ int image_open(const struct image_name *name, const struct platform *platform, s
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out,
 		      struct error *err) MUST_USE;
+/* Where the blobs of that name come from, for several images of one index. NULL on error. */
+struct image_source *image_source_open(const struct image_name *name, struct error *err) MUST_USE;
+
+struct platforms {
+	struct platform *items;
+	size_t len, cap;
+};
+
+/*
+ * The platforms of the images that the source's name stands for, in the order of the index, nested
+ * ones too, each once. A single image, or an unpacked root, gives one whose os is NULL. Strings
+ * live in `arena`; release *out with vec_release.
+ */
+int image_platforms(struct image_source *source, struct arena *arena, struct platforms *out,
+		    struct error *err) MUST_USE;
 void image_release(struct image *image);
 #define cleanup_image cleanup(image_release)
 

@@ -100,6 +100,43 @@ struct image_source *layout_source(const char *dir, const char *tag, struct erro
 	return NULL;
 }
 
+struct borrowed_source {
+	struct image_source base;
+	struct image_source *of;
+};
+
+static int borrowed_root(struct image_source *s, struct strbuf *out, struct descriptor *desc,
+			 struct error *err)
+{
+	struct image_source *of = ((struct borrowed_source *)s)->of;
+
+	return of->ops->root(of, out, desc, err);
+}
+
+static struct stream *borrowed_blob(struct image_source *s, const struct descriptor *desc,
+				    struct error *err)
+{
+	struct image_source *of = ((struct borrowed_source *)s)->of;
+
+	return of->ops->blob(of, desc, err);
+}
+
+static void borrowed_close(struct image_source *s)
+{
+	free(s);
+}
+
+struct image_source *source_borrow(struct image_source *s)
+{
+	static const struct image_source_ops ops = { borrowed_root, borrowed_blob, borrowed_close };
+	struct borrowed_source *b = xcalloc(1, sizeof(*b));
+
+	b->base.ops = &ops;
+	b->base.rootfs = s->rootfs;
+	b->of = s;
+	return &b->base;
+}
+
 int source_read(struct image_source *s, const struct descriptor *desc, uint64_t limit,
 		struct strbuf *out, struct error *err)
 {

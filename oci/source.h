@@ -35,6 +35,8 @@ static inline void image_source_close(struct image_source *s)
 	if (s)
 		s->ops->close(s);
 }
+/* The same source for one more user, who may close it: `s` itself stays open. Never NULL. */
+struct image_source *source_borrow(struct image_source *s);
 /*
  * Append a whole blob, verified. ERROR_LIMIT over `limit` bytes, ERROR_INTEGRITY, and what the
  * source gives.

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "formats/json.h"
-#include "registry/base64.h"
+#include "base/base64.h"
 
 enum {
 	TOKEN_BYTES_MAX = 128 * 1024,

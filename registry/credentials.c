@@ -4,7 +4,7 @@
 #include "base/fs.h"
 #include "base/process.h"
 #include "formats/json.h"
-#include "registry/base64.h"
+#include "base/base64.h"
 
 enum { CONFIG_BYTES_MAX = 1024 * 1024, HELPER_TIMEOUT_MS = 30000 };
 

@@ -15,13 +15,16 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		const char *path = s ? facts_path(facts, nodes[i]) : NULL;
 
 		for (; s; s = s->next) {
-			struct finding *made =
-				finding_add(found, rule, path, facts_layer(facts, nodes[i]),
-					    s->kind, "%s holds a credential: %s (%s)%s.", path,
-					    s->kind, s->masked,
-					    s->line ? arena_printf((struct arena *)&facts->arena,
-								   ", line %zu", s->line)
-						    : "");
+			struct finding *made;
+
+			if (!s->service)
+				continue;
+			made = finding_add(found, rule, path, facts_layer(facts, nodes[i]), s->kind,
+					   "%s holds a credential: %s (%s)%s.", path, s->kind,
+					   s->masked,
+					   s->line ? arena_printf((struct arena *)&facts->arena,
+								  ", line %zu", s->line)
+						   : "");
 
 			finding_evidence(found, made, "kind", s->kind);
 			finding_evidence(found, made, "masked", s->masked);

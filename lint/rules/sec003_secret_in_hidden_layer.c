@@ -1,5 +1,6 @@
 #include "lint/facts.h"
 #include "lint/findings.h"
+#include "lint/judge.h"
 #include "lint/rule.h"
 
 /* The file that is seen now holds the same secret: SEC001 tells that one. */
@@ -33,7 +34,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		for (const struct secret_facts *s = f->secrets; s; s = s->next) {
 			struct finding *made;
 
-			if (is_seen_still(facts, node, s))
+			if (is_seen_still(facts, node, s) || secret_is_published(path, s))
 				continue;
 			made = finding_add(
 				found, rule, path, facts_layer(facts, node), s->kind,

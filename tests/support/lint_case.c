@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "lint/facts_parts.h"
 #include "lint/lint.h"
+#include "lint/site_policy.h"
 
 enum { WORDS_MAX = 40 };
 
@@ -22,6 +23,8 @@ struct maker {
 	size_t env_count, label_count;
 	struct config_history history[WORDS_MAX];
 	struct strbuf scratch;
+	struct strbuf policy; /* the lines of the site's */
+	struct site_policy site;
 	struct strbuf *why;
 	bool ok;
 };
@@ -392,6 +395,8 @@ static bool configure(struct maker *m, const char *word, struct slice rest, cons
 		m->ok &= target_add_drivers(&m->options.target, text, &err) == 0;
 	else if (str_equal(word, "driver-cuda"))
 		m->ok &= target_set_driver_cuda(&m->options.target, text, &err) == 0;
+	else if (str_equal(word, "policy"))
+		strbuf_addf(&m->policy, "%.*s\n", (int)rest.len, (const char *)rest.data);
 	else
 		return false;
 	return true;
@@ -489,6 +494,21 @@ static void build(struct maker *m, struct slice body)
 	m->config.label_keys = (struct string_list){ m->label_keys, m->label_count };
 	m->config.label_values = (struct string_list){ m->label_values, m->label_count };
 	m->facts.layer_count = m->layer + 1;
+}
+
+/* What the site asks for, when the case says so. */
+static void add_policy(struct maker *m)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error err = { 0 };
+
+	if (!m->policy.len)
+		return;
+	strbuf_addf(&text, "gpuimg-policy: 1\n%s", strbuf_text(&m->policy));
+	if (site_policy_parse(strbuf_slice(&text), "policy.yaml", &m->site, &err) < 0 ||
+	    site_policy_apply(&m->site, &m->options.policy, &err) < 0)
+		complain(m, "policy", err.text);
+	m->facts.site = &m->site;
 }
 
 static const struct finding *find(const struct lint_result *result, const char *rule,
@@ -605,6 +625,7 @@ bool lint_case_run(struct slice body, struct strbuf *why)
 	struct error err = { 0 };
 
 	build(&m, body);
+	add_policy(&m);
 	if (m.ok && (facts_derive(&m.facts, &err) < 0 ||
 		     lint_judge(&m.facts, &m.options, &result, &err) < 0))
 		complain(&m, "could not be judged", err.text);
@@ -612,6 +633,9 @@ bool lint_case_run(struct slice body, struct strbuf *why)
 		check(&m, &result, body);
 	facts_release(&m.facts);
 	target_release(&m.options.target);
+	policy_release(&m.options.policy);
+	site_policy_release(&m.site);
+	strbuf_release(&m.policy);
 	strbuf_release(&m.scratch);
 	arena_release(&m.arena);
 	return m.ok;

@@ -2,7 +2,7 @@
 
 #include "base/strbuf.h"
 #include "registry/auth.h"
-#include "registry/base64.h"
+#include "base/base64.h"
 #include "tests/support/http_server.h"
 
 static void test_tokens_and_their_life_are_read(void **state)

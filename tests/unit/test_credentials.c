@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "registry/base64.h"
+#include "base/base64.h"
 #include "registry/credentials.h"
 
 /* "user:password" in base64 */

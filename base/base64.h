@@ -2,8 +2,8 @@
  * Base64 as credentials and tokens hold it: both alphabets are read, with or without padding.
  * Source: RFC 4648, 4 and 5.
  */
-#ifndef REGISTRY_BASE64_H
-#define REGISTRY_BASE64_H
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
 
 #include "base/strbuf.h"
 
