@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fs.h"
-#include "builder/sources/marker.h"
+#include "formats/marker.h"
 #include "builder/sources/requirements.h"
 #include "cli/image_arg.h"
 #include "lint/stack_versions.h"

@@ -183,6 +183,7 @@ int facts_derive(struct facts *facts, struct error *err)
 	config_facts_derive(facts);
 	config_secrets_derive(facts);
 	package_facts_derive(facts);
+	python_facts_derive(facts);
 	gpu_facts_derive(facts);
 	facts->loader = loader_new(facts);
 	return 0;
@@ -230,6 +231,7 @@ void facts_release(struct facts *facts)
 	ldcache_release(&facts->cache);
 	driver_libraries_release(&facts->driver);
 	vec_release(&facts->packages);
+	vec_release(&facts->dists);
 	vec_release(&facts->problems);
 	vec_release(&facts->config_secrets);
 	tree_release(&facts->tree);

@@ -143,6 +143,26 @@ struct package {
 	const char *path; /* of the record */
 };
 
+/* A shared library in a distribution's RECORD. */
+struct python_library {
+	const char *path;   /* absolute in the image */
+	const char *digest; /* "sha256=…" as the record has it; "" when it has none */
+	uint64_t size;      /* bytes; UINT64_MAX: not given */
+};
+
+/* An installed Python distribution, from its .dist-info. */
+struct python_dist {
+	const char *name;             /* normalized: "nvidia-nccl-cu12" */
+	const char *version;          /* as written: "2.7.1+cu126" */
+	const char *path;             /* of the .dist-info */
+	const char *home;             /* the directory it is in */
+	int layer;                    /* of its METADATA, or -1 */
+	const struct slice *requires; /* values of Requires-Dist */
+	size_t require_count;
+	const struct python_library *libraries; /* in the order of the record */
+	size_t library_count;
+};
+
 struct loader;
 
 /* A promise about blobs that a layer broke. */
@@ -194,7 +214,12 @@ struct facts {
 	} config_secrets;
 
 	struct tables tables;
-	struct hosts hosts;             /* the GPUs and drivers it is judged for */
+	struct hosts hosts; /* the GPUs and drivers it is judged for */
+	struct {
+		struct python_dist *items;
+		size_t len, cap;
+	} dists; /* sorted by path */
+
 	struct loader *loader;          /* lint/loader.h */
 	struct driver_libraries driver; /* what the host provides at start */
 	uint16_t machine;               /* ELF_MACHINE_* of the image; 0 when unknown */
@@ -264,6 +289,8 @@ void facts_list(const struct facts *facts, const char *dir, struct tree_nodes *o
 const char *facts_path(const struct facts *facts, const struct tree_node *node);
 /* The value of an environment variable, or NULL. */
 const char *facts_env(const struct facts *facts, const char *name);
+/* The distribution of that normalized name in `home` (NULL: anywhere, the first); NULL: none. */
+const struct python_dist *facts_dist(const struct facts *facts, const char *home, const char *name);
 /* A copy of a text of the image for people, with what looks like a secret masked. */
 const char *secrets_masked(const char *text, struct arena *arena) __attribute__((returns_nonnull));
 bool facts_requests_jetson(const struct facts *facts);

@@ -309,6 +309,20 @@ static bool is_library_name(const char *path)
 	return str_starts(name, "lib") && strstr(name, ".so");
 }
 
+/* Of the list of a distribution's files only the libraries matter. */
+static int read_record(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
+		       struct arena *arena, struct file_facts **out, struct error *err)
+{
+	cleanup_strbuf struct strbuf kept = { 0 };
+
+	if (fill_to(entry, content, buffer, CONTENT_WHOLE_MAX, err) < 0)
+		return -1;
+	python_record_filter(strbuf_slice(buffer), &kept);
+	if (kept.len)
+		keep_text(strbuf_slice(&kept), kept.len, arena, out);
+	return 0;
+}
+
 /* Is a script that a container is likely to start with? Its text tells what it decides. */
 static bool is_start_script(const char *path)
 {
@@ -346,6 +360,8 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content, st
 		return read_fatbin(content, buffer, entry->size, arena, out, err);
 	if (!keep && !byte_code && !is_text(head))
 		return 0;
+	if (str_ends(entry->path, ".dist-info/RECORD"))
+		return read_record(entry, content, buffer, arena, out, err);
 	if (slice_starts(head, "#!")) {
 		note_shebang(head, arena, out);
 		if (is_start_script(entry->path))

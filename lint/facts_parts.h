@@ -57,6 +57,10 @@ void config_facts_derive(struct facts *facts);
 void config_secrets_derive(struct facts *facts);
 /* facts_packages.c: dpkg and Python records. */
 void package_facts_derive(struct facts *facts);
+/* facts_python.c: installed Python distributions. */
+void python_facts_derive(struct facts *facts);
+/* The lines of a RECORD that are kept: those of shared libraries. Appended. */
+void python_record_filter(struct slice record, struct strbuf *out);
 /* facts_gpu.c: whether this is a GPU image, and why. */
 void gpu_facts_derive(struct facts *facts);
 

@@ -2,9 +2,9 @@
 
 #include <limits.h>
 
-#include "builder/sources/marker.h"
+#include "formats/marker.h"
 #include "builder/sources/wheel_check.h"
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 #include "formats/toml.h"
 
 enum { PACKAGES_MAX = 10000, TAGS_SHOWN = 6, SHOWN = 80 };

@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "base/map.h"
-#include "builder/sources/marker.h"
+#include "formats/marker.h"
 #include "formats/json.h"
 
 enum { EXTRAS_MAX = 256 };

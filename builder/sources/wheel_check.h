@@ -7,7 +7,7 @@
 #ifndef BUILDER_SOURCES_WHEEL_CHECK_H
 #define BUILDER_SOURCES_WHEEL_CHECK_H
 
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 #include "builder/sources/wheels_pip.h"
 
 /* Some of the file's tags is one that CPython 3.X on that machine and glibc takes. */

@@ -6,7 +6,7 @@
  */
 #include "builder/sources/package_source.h"
 
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 
 enum { META_BYTES_MAX = 64 * 1024 * 1024, SCRIPT_BYTES_MAX = 4 * 1024 * 1024 };
 

@@ -11,10 +11,10 @@
 
 #include "base/fs.h"
 #include "builder/index_credentials.h"
-#include "builder/sources/marker.h"
+#include "formats/marker.h"
 #include "builder/sources/pylock.h"
 #include "builder/sources/wheel_check.h"
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 #include "builder/sources/wheels_pip.h"
 
 enum { WHEELS_MAX = 10000, LOCK_BYTES_MAX = 16 * 1024 * 1024 };

@@ -4,7 +4,7 @@
 
 #include "base/process.h"
 #include "builder/sources/requirements.h"
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 #include "formats/json.h"
 
 enum { REPORT_BYTES_MAX = 64 * 1024 * 1024, OUTPUT_BYTES_MAX = 64 * 1024 * 1024, TAGS_SHOWN = 6 };

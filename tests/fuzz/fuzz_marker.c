@@ -3,7 +3,7 @@
  * judged has the same value in brackets, twice with "or".
  */
 #include "base/strbuf.h"
-#include "builder/sources/marker.h"
+#include "formats/marker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

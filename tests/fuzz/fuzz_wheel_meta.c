@@ -2,7 +2,7 @@
  * RECORD and entry_points.txt of hostile wheels. Property: rows that parse, written again, parse
  * to the same rows.
  */
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -320,6 +320,37 @@ static void add_file(struct maker *m, struct slice line)
 	add_content(m, w.items[0], &w, slice_of(bytes.data, bytes.len - 1));
 }
 
+/* wheel HOME NAME VERSION [Requires-Dist…] [<<RECORD] */
+static void add_wheel(struct maker *m, struct slice line)
+{
+	cleanup_strbuf struct strbuf metadata = { 0 }, record = { 0 };
+	const uint8_t *mark = line.len ? memmem(line.data, line.len, "<<", 2) : NULL;
+	struct words w =
+		split(m, slice_of(line.data, mark ? (size_t)(mark - line.data) : line.len));
+	const char *dir;
+
+	if (w.count < 3) {
+		complain(m, "not understood", "wheel");
+		return;
+	}
+	dir = arena_printf(&m->arena, "%s/%s-%s.dist-info", w.items[0], w.items[1], w.items[2]);
+	strbuf_addf(&metadata, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n", w.items[1],
+		    w.items[2]);
+	for (size_t i = 3; i < w.count; i++) {
+		cleanup_free char *text = xstrdup(w.items[i]);
+
+		for (char *c = text; *c; c++)
+			*c = *c == '~' ? ' ' : *c;
+		strbuf_addf(&metadata, "Requires-Dist: %s\n", text);
+	}
+	add_content(m, arena_printf(&m->arena, "%s/METADATA", dir), NULL, strbuf_slice(&metadata));
+	if (mark) {
+		unescape(slice_of(mark + 2, line.len - (size_t)(mark + 2 - line.data)), &record);
+		add_content(m, arena_printf(&m->arena, "%s/RECORD", dir), NULL,
+			    strbuf_slice(&record));
+	}
+}
+
 static void add_whiteout(struct maker *m, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -424,6 +455,8 @@ static void build_line(struct maker *m, const char *word, struct slice rest)
 		add_elf(m, &w);
 	else if (str_equal(word, "file") && w.count)
 		add_file(m, rest);
+	else if (str_equal(word, "wheel"))
+		add_wheel(m, rest);
 	else if (str_equal(word, "link") && w.count == 3)
 		add(m, TAR_SYMLINK, w.items[0], w.items[2], 0, NULL, NULL);
 	else if (str_equal(word, "hard") && w.count == 3)

@@ -1,6 +1,6 @@
 #include "tests/support/test.h"
 
-#include "builder/sources/marker.h"
+#include "formats/marker.h"
 
 static const struct marker_environment target = { .python_version = "3.11",
 						  .python_full_version = "3.11.2",

@@ -1,6 +1,6 @@
 #include "tests/support/test.h"
 
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 
 static void test_names_are_normalized_as_pypa_says(void **state)
 {

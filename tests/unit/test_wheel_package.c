@@ -1,7 +1,7 @@
 #include "tests/support/test.h"
 
 #include "builder/sources/package_source.h"
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 #include "tests/support/zip.h"
 
 #define SITE "usr/local/lib/python3.11/dist-packages"

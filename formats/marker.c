@@ -1,8 +1,8 @@
-#include "builder/sources/marker.h"
+#include "formats/marker.h"
 
 #include <ctype.h>
 
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 
 enum { DEPTH_MAX = 32, EXTRAS_MAX = 32, RELEASE_MAX = 16 };
 

@@ -1,4 +1,4 @@
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 
 #include <ctype.h>
 

@@ -4,8 +4,8 @@
  * Source: packaging.python.org specifications "Dependency specifiers" (PEP 508) and "Version
  * specifiers" (PEP 440).
  */
-#ifndef BUILDER_SOURCES_MARKER_H
-#define BUILDER_SOURCES_MARKER_H
+#ifndef FORMATS_MARKER_H
+#define FORMATS_MARKER_H
 
 #include "base/arena.h"
 #include "base/error.h"

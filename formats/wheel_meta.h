@@ -3,8 +3,8 @@
  * Sources: packaging.python.org specifications "Binary distribution format", "Recording installed
  * projects", "Entry points", "Names and normalization".
  */
-#ifndef BUILDER_SOURCES_WHEEL_META_H
-#define BUILDER_SOURCES_WHEEL_META_H
+#ifndef FORMATS_WHEEL_META_H
+#define FORMATS_WHEEL_META_H
 
 #include "base/arena.h"
 #include "base/digest.h"
