@@ -62,7 +62,16 @@ static const char *python_version(const struct assembly *a, const struct stack_s
 		    !str_starts(in->name, "libpython"))
 			return in->name + strlen("python");
 	}
-	return a->stack->stack.python ? a->stack->stack.python : "3.11";
+	if (a->stack->stack.python)
+		return a->stack->stack.python;
+	return a->base && a->base->python ? a->base->python : "3.11";
+}
+
+/* A Python of the base image that is not Debian's looks in site-packages, beside itself. */
+static bool foreign_python(const struct assembly *a, const char *version)
+{
+	return a->base && a->base->python && !a->base->debian_python &&
+	       str_starts(version, a->base->python);
 }
 
 static bool has_kind(const struct assembly *a, const struct stack_stage *stage,
@@ -84,12 +93,15 @@ static void make_placing(const struct assembly *a, const struct stack_stage *sta
 	size_t len =
 		dot ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") : strlen(version);
 
+	bool foreign = foreign_python(a, version);
+
 	/* Python of the RPM world looks in lib and lib64 of /usr/local; all goes to one of them, so
 	 * that libraries of one wheel find those of another by their relative paths */
 	out->site = xasprintf("usr/local/lib/python%.*s/%s-packages", (int)len, version,
-			      has_kind(a, stage, LOCK_RPM) ? "site" : "dist");
+			      foreign || has_kind(a, stage, LOCK_RPM) ? "site" : "dist");
 	out->headers = xasprintf("usr/include/python%.*s", (int)len, version);
-	out->python = xasprintf("/usr/bin/python%.*s", (int)len, version);
+	out->python = foreign ? xstrdup(a->base->python_program)
+			      : xasprintf("/usr/bin/python%.*s", (int)len, version);
 	out->root = xasprintf("usr/local/cuda-%s", a->lock->stack.cuda);
 	out->ordinary = (struct wheel_placing){ .site = out->site,
 						.scripts = "usr/local/bin",
@@ -148,7 +160,16 @@ static void open_input(struct pool_job *job)
 	case LOCK_REDIST:
 		o->component = open_redist(o, &o->error);
 		break;
+	case LOCK_IMAGE: /* lies below all stages: base_image_tree */
+		assert(false);
+		break;
 	}
+}
+
+/* An input that is opened for the stage; the base image's lie below all of them. */
+static bool is_of(const struct lock_input *in, const struct stack_stage *stage)
+{
+	return in->kind != LOCK_IMAGE && str_equal(in->stage, stage->name);
 }
 
 static size_t count_inputs(const struct assembly *a, const struct stack_stage *stage)
@@ -156,7 +177,7 @@ static size_t count_inputs(const struct assembly *a, const struct stack_stage *s
 	size_t count = 0;
 
 	for (size_t i = 0; i < a->inputs->inputs.len; i++)
-		count += str_equal(a->inputs->inputs.items[i].stage, stage->name);
+		count += is_of(&a->inputs->inputs.items[i], stage);
 	return count;
 }
 
@@ -179,7 +200,7 @@ static void start_all(const struct assembly *a, const struct stack_stage *stage,
 		for (size_t i = 0; i < a->inputs->inputs.len; i++) {
 			const struct lock_input *in = &a->inputs->inputs.items[i];
 
-			if (!str_equal(in->stage, stage->name) || goes_first(in) != (pass == 0))
+			if (!is_of(in, stage) || goes_first(in) != (pass == 0))
 				continue;
 			openings[n] = (struct opening){
 				.job.run = open_input, .assembly = a, .stage = stage, .input = in
@@ -260,15 +281,30 @@ static int add_files(const struct assembly *a, const struct stack_stage *stage, 
 	return rootfs_add(r, steal_ptr(&files), err);
 }
 
+/* What everything else is put upon: the base image as it is, else the links and folders of a root.
+ */
+static int add_ground(const struct assembly *a, const struct stack_stage *stage, struct rootfs *r,
+		      struct error *err)
+{
+	bool last = stage == &a->stack->stages[a->stack->stage_count - 1];
+	struct component *tree;
+
+	if (!a->base && brings_root(a, stage))
+		return 0;
+	if (!a->base)
+		return rootfs_add(r, finish_filesystem(&a->platform, has_kind(a, stage, LOCK_DEB)),
+				  err);
+	tree = base_image_tree(a->store, a->inputs, a->base, !last, err);
+	return tree ? rootfs_add(r, tree, err) : -1;
+}
+
 int assemble_stage(const struct assembly *a, const struct stack_stage *stage,
 		   struct component **extra, struct assembled *out, struct error *err)
 {
 	struct rootfs *r = &out->rootfs;
 	struct finish *f = &out->finish;
-	int rc = 0;
+	int rc = add_ground(a, stage, r, err);
 
-	if (!brings_root(a, stage))
-		rc = rootfs_add(r, finish_filesystem(&a->platform, has_kind(a, stage, LOCK_DEB)), err);
 	if (rc == 0)
 		rc = open_all(a, stage, r, err);
 	if (add_extra(extra, r, err) < 0 || rc < 0 || add_files(a, stage, r, err) < 0)
@@ -278,6 +314,7 @@ int assemble_stage(const struct assembly *a, const struct stack_stage *stage,
 			      .stage = stage,
 			      .solved = &a->lock->stack,
 			      .platform = a->platform,
+			      .base = a->base,
 			      .arena = a->arena };
 	f->final = stage == &a->stack->stages[a->stack->stage_count - 1];
 	f->cuda = component_new(COMPONENT_FINISH, PLAN_CUDA, "");

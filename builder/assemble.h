@@ -5,6 +5,7 @@
 #define BUILDER_ASSEMBLE_H
 
 #include "base/pool.h"
+#include "builder/base_image.h"
 #include "builder/finish/finish.h"
 #include "builder/sources/package_source.h"
 
@@ -17,8 +18,9 @@ struct assembly {
 	struct store *store;
 	struct pool *pool;
 	const struct out *out;
-	struct arena *arena;        /* of the report */
-	const struct digest *files; /* by stage: dir_files_digest when the build began */
+	struct arena *arena;           /* of the report */
+	const struct digest *files;    /* by stage: dir_files_digest when the build began */
+	const struct base_image *base; /* all stages sit on it; NULL: on nothing */
 };
 
 /* A stage's tree, as long as its component entries are needed. Release with assembled_release. */

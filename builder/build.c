@@ -14,6 +14,7 @@
 #include "builder/stage.h"
 #include "oci/manifest.h"
 #include "oci/mediatype.h"
+#include "oci/reference.h"
 
 enum { WRITERS = 3 };
 
@@ -146,11 +147,40 @@ static int write_layers(struct build *b, struct plan *plan, struct build_image *
 	return rc;
 }
 
-static void make_config(struct build *b, struct rootfs *r, const struct platform *platform,
-			struct image_record *record)
+/* The base's own layers, byte for byte, lie below ours. */
+static int take_base_layers(struct build *b, const struct base_image *base,
+			    struct build_image *image, struct error *err)
+{
+	for (size_t i = 0; i < base->layer_count; i++) {
+		const struct base_layer *l = &base->layers[i];
+		struct build_layer made = {
+			.title = arena_printf(&b->result->arena, "base [%zu]", i),
+			.components = "base",
+			.media_type = l->media_type,
+			.diff_id = l->diff_id,
+			.digest = l->digest,
+			.size = l->size,
+			.raw_size = l->raw_size,
+			.cached = true,
+			.base = true,
+		};
+
+		if (!store_has(b->request->store, &l->digest, l->size))
+			return error_set(err, ERROR_NOT_FOUND,
+					 "layer %zu of the base image is not in the store; run "
+					 "`gpuimg fetch`",
+					 i);
+		vec_push(&image->layers, made);
+	}
+	return 0;
+}
+
+static void make_config(struct build *b, struct rootfs *r, const struct base_image *base,
+			const struct platform *platform, struct image_record *record)
 {
 	struct image_config_request request = {
 		.stack = b->request->stack,
+		.base = base,
 		.solved = &b->request->lock->stack,
 		.platform = *platform,
 		.created = b->created,
@@ -184,17 +214,30 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 		.files = b->files,
 	};
 	const struct stack_stage *last = &stack->stages[stack->stage_count - 1];
+	cleanup_base_image struct base_image base = { 0 };
 	cleanup_stages struct stages stages = { 0 };
 	cleanup_assembled struct assembled tree = { 0 };
 	cleanup_plan struct plan plan = { 0 };
 	struct component **copies;
 
+	if (base_image_locked(inputs)) {
+		if (base_image_open(b->request->store, inputs, &base, err) < 0 ||
+		    take_base_layers(b, &base, &record->image, err) < 0)
+			return error_wrap(err, "base image");
+		assembly.base = &base;
+	}
 	if (stage_copies(&assembly, last, &stages, &b->result->arena, &copies, err) < 0 ||
 	    assemble_stage(&assembly, last, copies, &tree, err) < 0 ||
 	    plan_make(&tree.rootfs, &stack->layers, &plan, err) < 0 ||
 	    write_layers(b, &plan, &record->image, err) < 0)
 		return -1;
-	make_config(b, &tree.rootfs, platform, record);
+	if (record->image.layers.len > PLAN_LAYERS_MAX)
+		return error_set(err, ERROR_LIMIT,
+				 "the image would have %zu layers, %zu of them the base's; no "
+				 "engine takes more than %d: set layers.split to stage, or flatten "
+				 "the base",
+				 record->image.layers.len, base.layer_count, PLAN_LAYERS_MAX);
+	make_config(b, &tree.rootfs, assembly.base, platform, record);
 	for (size_t i = 0; i < tree.finish.actions.len; i++)
 		vec_push(&record->actions, tree.finish.actions.items[i]);
 	return 0;
@@ -209,11 +252,30 @@ static const struct lock_platform *inputs_of(const struct lockfile *lock, const 
 	return NULL;
 }
 
-static json_t *layer_annotations(const struct build_layer *l)
+/* Where a registry has the blob already, so that a push mounts it. */
+static void annotate_source(json_t *annotations, const struct lock_input *base)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct error ignored = { 0 };
+	struct image_name name;
+
+	if (base && str_starts(base->url, "docker://") &&
+	    image_name_parse(base->url, &arena, &name, &ignored) == 0)
+		json_put(annotations,
+			 arena_printf(&arena, "containerd.io/distribution.source.%s",
+				      name.ref.registry),
+			 json_text(name.ref.repository));
+}
+
+static json_t *layer_annotations(const struct build_layer *l, const struct lock_input *base)
 {
 	json_t *a = json_object();
 	cleanup_free char *raw = xasprintf("%" PRIu64, l->raw_size);
 
+	if (l->base) {
+		annotate_source(a, base);
+		return a;
+	}
 	json_put(a, "io.gpuimg.components", json_text(l->components));
 	json_put(a, "io.gpuimg.raw-size", json_text(raw));
 	return a;
@@ -221,15 +283,18 @@ static json_t *layer_annotations(const struct build_layer *l)
 
 /* The manifest of one platform; its blobs go to the publication. */
 static int make_manifest(struct build *b, struct image_record *record,
-			 const struct platform *platform, struct error *err)
+			 const struct lock_platform *inputs, const struct platform *platform,
+			 struct error *err)
 {
 	struct build_image *image = &record->image;
 	const struct stack_layers *how = &b->request->stack->layers;
 	struct layer_options options = { .compression = how->compression, .level = how->level };
 	cleanup_free char *coder = fragment_coder(&options);
+	const struct lock_input *base = base_image_locked(inputs);
 	struct image_config_request request = { .stack = b->request->stack,
 						.solved = &b->request->lock->stack,
-						.created = b->created };
+						.created = b->created,
+						.base_digest = base ? &base->digest : NULL };
 	cleanup_json json_t *annotations = image_config_annotations(&request, coder);
 	cleanup_free struct descriptor *layers = xcalloc(image->layers.len + 1, sizeof(*layers));
 	struct descriptor config = { .media_type = MEDIATYPE_OCI_CONFIG };
@@ -242,7 +307,7 @@ static int make_manifest(struct build *b, struct image_record *record,
 			.media_type = image->layers.items[i].media_type,
 			.digest = image->layers.items[i].digest,
 			.size = image->layers.items[i].size,
-			.annotations = layer_annotations(&image->layers.items[i]),
+			.annotations = layer_annotations(&image->layers.items[i], base),
 		};
 	manifest_write(&config, layers, image->layers.len, annotations, &text);
 	for (size_t i = 0; i < image->layers.len; i++)
@@ -280,7 +345,7 @@ static int build_platform(struct build *b, const char *name, struct error *err)
 		    image_record_keep(store, &key, &record, err) < 0)
 			return -1;
 	}
-	if (make_manifest(b, &record, &platform, err) < 0)
+	if (make_manifest(b, &record, inputs, &platform, err) < 0)
 		return -1;
 	if (!result->images.len) {
 		for (size_t i = 0; i < record.actions.len; i++)

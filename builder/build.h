@@ -41,6 +41,7 @@ struct build_layer {
 	struct digest diff_id, digest;
 	uint64_t size, raw_size; /* bytes */
 	bool cached;             /* lay in the store already */
+	bool base;               /* of the base image: its bytes are not ours */
 };
 
 /* One platform's image. */

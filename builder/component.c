@@ -90,6 +90,10 @@ static struct stream *open_source(const struct content *c, uint64_t size, int *o
 		return zip_open(c->fd, &c->zip);
 	case CONTENT_PATH:
 		return open_path(c->path, out_fd, err);
+	case CONTENT_ABSENT:
+		error_set(err, ERROR_NOT_FOUND,
+			  "its content is in the base image's layers, which are not unpacked");
+		return NULL;
 	}
 	assert(false);
 	return NULL;

@@ -20,6 +20,7 @@ enum content_kind {
 	CONTENT_RANGE,  /* a range of fd */
 	CONTENT_ZIP,    /* an entry of the zip file fd */
 	CONTENT_PATH,   /* a file of the host, opened when read; its digest is known */
+	CONTENT_ABSENT, /* in a layer of the base image: only the digest is at hand */
 };
 
 struct content {
@@ -34,6 +35,8 @@ struct content {
 					   it has this stamp; NULL: read it to know */
 	bool has_digest;
 	struct digest digest; /* SHA-256 of the content, when known: proven while read */
+	const char *soname;   /* of a library, where it was looked up already; "" for what is no
+				 library of the image's machine; NULL: not looked at */
 };
 
 /* `size` is the entry's. NULL on error. The caller closes the stream. */
@@ -55,6 +58,7 @@ enum component_kind {
 	COMPONENT_FINISH, /* what gpuimg made */
 	COMPONENT_REDIST, /* an archive of a redistrib manifest, placed as a toolkit */
 	COMPONENT_RPM,
+	COMPONENT_BASE,   /* what the layers of the base image show: in no layer of ours */
 };
 
 /* A maintainer script, for the report of what was not reproduced. */

@@ -67,6 +67,21 @@ int conflict_with_folder(const struct rootfs_node *old, const struct component *
 			 old->owner ? " brings" : " need");
 }
 
+/* Over the base image everything new counts, but what is the same is not shipped twice. */
+static int over_base(const struct rootfs_node *old, const struct component *c,
+		     const struct component_entry *entry, const struct tar_entry *tar,
+		     enum conflict_end *out, struct error *err)
+{
+	int equal = c->kind == COMPONENT_FINISH ? 0 : same(old, entry, tar, err);
+
+	if (equal < 0)
+		return error_wrap(err, "compare /%s of %s and the base image", tar->path, c->name);
+	if (equal && (old->tar.uid != tar->uid || old->tar.gid != tar->gid))
+		equal = 0;
+	*out = equal ? CONFLICT_OLD_STAYS : CONFLICT_NEW_WINS;
+	return 0;
+}
+
 int conflict_settle(const struct rootfs_node *old, const struct component *c,
 		    const struct component_entry *entry, const struct tar_entry *tar,
 		    enum conflict_end *out, struct error *err)
@@ -80,6 +95,8 @@ int conflict_settle(const struct rootfs_node *old, const struct component *c,
 		*out = CONFLICT_NEW_WINS;
 		return 0;
 	}
+	if (was->kind == COMPONENT_BASE)
+		return over_base(old, c, entry, tar, out, err);
 	if (was->kind == COMPONENT_FINISH || c->kind == COMPONENT_FINISH) {
 		*out = c->kind == COMPONENT_FINISH ? CONFLICT_OLD_STAYS : CONFLICT_NEW_WINS;
 		return 0;

@@ -10,11 +10,16 @@
 
 enum { WORKERS = 4, TRIES = 4, RESTARTS = 3 };
 
+struct wanted {
+	const struct lock_input *input;
+	const char *platform;
+};
+
 struct fetch {
 	const struct fetch_request *request;
 	pthread_mutex_t lock; /* guards all below */
 	struct {
-		const struct lock_input **items; /* distinct files */
+		struct wanted *items; /* distinct files */
 		size_t len, cap;
 	} inputs;
 	struct index_credentials credentials; /* read-only while workers run */
@@ -30,6 +35,9 @@ struct fetch {
 struct worker {
 	struct pool_job job;
 	struct fetch *fetch;
+	struct image image; /* the base image opened last, of this name and platform */
+	char *image_name;
+	const char *image_platform;
 };
 
 static void collect(struct fetch *f)
@@ -45,7 +53,8 @@ static void collect(struct fetch *f)
 			if (in->kind == LOCK_TREE ||
 			    map_put(&seen, digest_hex(&in->digest, hex), f))
 				continue;
-			vec_push(&f->inputs, in);
+			vec_push(&f->inputs,
+				 ((struct wanted){ in, lock->platforms.items[p].platform }));
 			f->result.inputs++;
 			f->result.bytes += in->size;
 		}
@@ -53,13 +62,13 @@ static void collect(struct fetch *f)
 }
 
 /* The next input to bring, or NULL when there is none or another worker met an error. */
-static const struct lock_input *take(struct fetch *f)
+static const struct wanted *take(struct fetch *f)
 {
-	const struct lock_input *in = NULL;
+	const struct wanted *in = NULL;
 
 	pthread_mutex_lock(&f->lock);
 	if (!f->stopped && f->next < f->inputs.len)
-		in = f->inputs.items[f->next++];
+		in = &f->inputs.items[f->next++];
 	pthread_mutex_unlock(&f->lock);
 	return in;
 }
@@ -146,28 +155,90 @@ static int bring(struct fetch *f, struct http_client *client, const struct lock_
 	return 0;
 }
 
+/* Open the image that a blob belongs to, unless it is the one opened last. */
+static int open_base(struct worker *w, const struct wanted *wanted, struct error *err)
+{
+	const struct fetch_request *r = w->fetch->request;
+	cleanup_free char *name = base_image_name(r->directory, wanted->input->url);
+	cleanup_arena struct arena arena = { 0 };
+	struct platform platform;
+
+	if (w->image_name && str_equal(w->image_name, name) &&
+	    str_equal(w->image_platform, wanted->platform))
+		return 0;
+	if (!r->opener)
+		return error_set(err, ERROR_USAGE, "%s cannot be opened here", name);
+	image_release(&w->image);
+	free(steal_ptr(&w->image_name));
+	if (platform_parse(wanted->platform, &arena, &platform, err) < 0 ||
+	    r->opener->open(r->opener->user, name, &platform, &w->image, err) < 0)
+		return -1;
+	w->image_name = steal_ptr(&name);
+	w->image_platform = wanted->platform;
+	return 0;
+}
+
+/* The bytes of a blob: the documents are at hand once the image is open. */
+static struct stream *open_blob(struct worker *w, const struct lock_input *in, struct error *err)
+{
+	struct descriptor blob = { .digest = in->digest, .size = in->size };
+
+	if (digest_equal(&in->digest, &w->image.descriptor.digest))
+		return stream_memory(strbuf_slice(&w->image.manifest_text));
+	if (digest_equal(&in->digest, &w->image.manifest.config.digest))
+		return stream_memory(strbuf_slice(&w->image.config_text));
+	return w->image.source->ops->blob(w->image.source, &blob, err);
+}
+
+static int bring_blob(struct worker *w, const struct wanted *wanted, struct error *err)
+{
+	const struct lock_input *in = wanted->input;
+	cleanup_store_put struct store_pending pending = { 0 };
+	cleanup_stream struct stream *blob = NULL;
+	struct digest digest;
+	uint64_t size;
+
+	if (open_base(w, wanted, err) < 0)
+		return error_wrap(err, "%s", in->name);
+	blob = open_blob(w, in, err);
+	if (!blob || store_put_open(w->fetch->request->store, &pending, err) < 0 ||
+	    sink_copy(pending.sink, blob, NULL, err) < 0 ||
+	    store_put_commit(&pending, &in->digest, in->size, &digest, &size, err) < 0)
+		return error_wrap(err,
+				  "%s: %s does not have what was locked (`gpuimg lock --update "
+				  "base` locks what it has now)",
+				  in->name, in->url);
+	return 0;
+}
+
 static void work(struct pool_job *job)
 {
-	struct fetch *f = ((struct worker *)job)->fetch;
+	struct worker *w = (struct worker *)job;
+	struct fetch *f = w->fetch;
 	cleanup_http struct http_client *client = NULL;
-	const struct lock_input *in;
+	const struct wanted *wanted;
 
-	while ((in = take(f)) != NULL) {
+	while ((wanted = take(f)) != NULL) {
+		const struct lock_input *in = wanted->input;
 		struct error err = { 0 };
+		bool is_image = in->kind == LOCK_IMAGE;
 		bool present = store_has(f->request->store, &in->digest, in->size);
 
-		if (!present && !client)
+		if (!present && !is_image && !client)
 			client = http_client_new(f->request->http);
-		if (!present && bring(f, client, in, &err) < 0) {
+		if (!present &&
+		    (is_image ? bring_blob(w, wanted, &err) : bring(f, client, in, &err)) < 0) {
 			pthread_mutex_lock(&f->lock);
 			if (!f->stopped)
 				f->error = err;
 			f->stopped = true;
 			pthread_mutex_unlock(&f->lock);
-			return;
+			break;
 		}
 		report(f, in, present);
 	}
+	image_release(&w->image);
+	free(w->image_name);
 }
 
 static void run_workers(struct fetch *f)

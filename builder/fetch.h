@@ -5,6 +5,7 @@
 #ifndef BUILDER_FETCH_H
 #define BUILDER_FETCH_H
 
+#include "builder/base_image.h"
 #include "builder/store.h"
 #include "manifests/lockfile.h"
 #include "net/http.h"
@@ -21,9 +22,11 @@ typedef void fetch_report_fn(void *user, const struct fetch_event *event);
 struct fetch_request {
 	const struct lockfile *lock;
 	struct store *store;
-	const struct http_options *http; /* NULL: defaults */
-	unsigned workers;                /* transfers at a time; 0: 4 */
-	fetch_report_fn *report;         /* NULL: nobody */
+	const struct http_options *http;  /* NULL: defaults */
+	const char *directory;            /* of the lock, where its image names start; NULL: "." */
+	const struct base_opener *opener; /* of base images; NULL: locks with one are refused */
+	unsigned workers;                 /* transfers at a time; 0: 4 */
+	fetch_report_fn *report;          /* NULL: nobody */
 	void *report_user;
 };
 

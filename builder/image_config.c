@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "builder/layer.h"
+#include "oci/reference.h"
 
 struct texts {
 	const char **items;
@@ -42,18 +43,38 @@ static void set_env(struct texts *env, struct arena *arena, const char *key, con
 	vec_push(env, text);
 }
 
+/* Where the base image says nothing of it. */
+static void default_env(const struct image_config_request *r, struct texts *env,
+			struct arena *arena, const char *key, const char *value)
+{
+	if (!r->base || !config_env(&r->base->config, key))
+		set_env(env, arena, key, value);
+}
+
+static void make_path(const struct image_config_request *r, struct texts *env, struct arena *arena)
+{
+	static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	const char *path = r->base ? config_env(&r->base->config, "PATH") : NULL;
+
+	if (!path)
+		path = usual;
+	if (r->cuda_programs && !strstr(path, "/usr/local/cuda/bin"))
+		path = arena_printf(arena, "/usr/local/cuda/bin:%s", path);
+	set_env(env, arena, "PATH", path);
+}
+
 static void make_env(const struct image_config_request *r, struct arena *arena,
 		     struct string_list *out)
 {
-	static const char path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 	struct texts env = { 0 };
 
-	set_env(&env, arena, "PATH",
-		r->cuda_programs ? arena_printf(arena, "/usr/local/cuda/bin:%s", path) : path);
-	set_env(&env, arena, "LANG", "C.UTF-8");
+	for (size_t i = 0; r->base && i < r->base->config.env.count; i++)
+		vec_push(&env, r->base->config.env.items[i]);
+	make_path(r, &env, arena);
+	default_env(r, &env, arena, "LANG", "C.UTF-8");
 	if (names_gpu(r->stack, r->solved)) {
-		set_env(&env, arena, "NVIDIA_VISIBLE_DEVICES", "all");
-		set_env(&env, arena, "NVIDIA_DRIVER_CAPABILITIES", "compute,utility");
+		default_env(r, &env, arena, "NVIDIA_VISIBLE_DEVICES", "all");
+		default_env(r, &env, arena, "NVIDIA_DRIVER_CAPABILITIES", "compute,utility");
 		if (*r->solved->require_cuda)
 			set_env(&env, arena, "NVIDIA_REQUIRE_CUDA", r->solved->require_cuda);
 	}
@@ -88,6 +109,9 @@ static void make_labels(const struct image_config_request *r, struct arena *aren
 	cleanup_map struct map labels = { 0 };
 	const struct map_entry *sorted;
 
+	for (size_t i = 0; r->base && i < r->base->config.label_keys.count; i++)
+		map_put(&labels, r->base->config.label_keys.items[i],
+			(void *)(uintptr_t)r->base->config.label_values.items[i]);
 	add_label(&labels, "org.opencontainers.image.title", r->stack->name);
 	add_label(&labels, "org.opencontainers.image.version", r->stack->tag);
 	add_label(&labels, "org.opencontainers.image.created", r->created);
@@ -130,18 +154,98 @@ static struct string_list list_of(const struct stack_texts *texts, bool sorted, 
 	return out;
 }
 
+/* The base's entries as they are; where they do not tell of each layer, one for each is made. */
+static size_t base_history(const struct image_config_request *r, size_t base_layers,
+			   struct config_history *out, struct arena *arena)
+{
+	const struct image_config *config = &r->base->config;
+	size_t told = 0;
+
+	for (size_t i = 0; i < config->history_count; i++)
+		told += !config->history[i].empty_layer;
+	if (told == base_layers) {
+		for (size_t i = 0; i < config->history_count; i++)
+			out[i] = config->history[i];
+		return config->history_count;
+	}
+	for (size_t i = 0; i < base_layers; i++)
+		out[i] = (struct config_history){
+			.created = config->created,
+			.created_by = arena_printf(arena, "layer %zu of the base image", i),
+		};
+	return base_layers;
+}
+
 static void make_history(const struct image_config_request *r, struct arena *arena,
 			 struct image_config *out)
 {
+	size_t base_count = 0,
+	       most = r->layer_count + (r->base ? r->base->config.history_count : 0);
+
+	while (base_count < r->layer_count && r->layers[base_count].base)
+		base_count++;
 	out->diff_ids = arena_array(arena, r->layer_count + 1, sizeof(*out->diff_ids));
-	out->history = arena_array(arena, r->layer_count + 1, sizeof(*out->history));
-	out->diff_id_count = out->history_count = r->layer_count;
+	out->history = arena_array(arena, most + 1, sizeof(*out->history));
+	out->diff_id_count = r->layer_count;
+	if (r->base)
+		out->history_count = base_history(r, base_count, out->history, arena);
 	for (size_t i = 0; i < r->layer_count; i++) {
 		out->diff_ids[i] = r->layers[i].diff_id;
-		out->history[i] = (struct config_history){
+		if (r->layers[i].base)
+			continue;
+		out->history[out->history_count++] = (struct config_history){
 			.created = r->created,
 			.created_by = arena_printf(arena, "gpuimg %s", r->layers[i].title),
 		};
+	}
+}
+
+/* What both name, each once, sorted. */
+static struct string_list join_keys(const struct string_list *a, const struct string_list *b,
+				    struct arena *arena)
+{
+	struct string_list out = { .items = arena_array(arena, a->count + b->count + 1,
+							sizeof(*out.items)) };
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->count; i++)
+		out.items[n++] = a->items[i];
+	for (size_t i = 0; i < b->count; i++)
+		out.items[n++] = b->items[i];
+	if (n > 1)
+		qsort(out.items, n, sizeof(*out.items), compare_texts);
+	for (size_t i = 0; i < n; i++) {
+		if (!out.count || !str_equal(out.items[out.count - 1], out.items[i]))
+			out.items[out.count++] = out.items[i];
+	}
+	return out;
+}
+
+/* What is run, and as whom: the base's where the manifest says nothing. */
+static void make_execution(const struct image_config_request *r, struct arena *arena,
+			   struct image_config *out)
+{
+	static const struct image_config nothing = { 0 };
+	const struct stack_image *image = &r->stack->image;
+	const struct image_config *base = r->base ? &r->base->config : &nothing;
+
+	out->author = base->author;
+	out->workdir = image->workdir ? image->workdir : base->workdir;
+	out->stop_signal = image->stop_signal ? image->stop_signal : base->stop_signal;
+	out->user = base->user;
+	if (image->user_name)
+		out->user = arena_printf(arena, "%" PRIu64 ":%" PRIu64, image->uid, image->gid);
+	out->entrypoint = list_of(&image->entrypoint, false, arena);
+	out->cmd = list_of(&image->cmd, false, arena);
+	if (!out->entrypoint.count) {
+		out->entrypoint = base->entrypoint;
+		if (!out->cmd.count)
+			out->cmd = base->cmd;
+	}
+	if (!out->entrypoint.count && !out->cmd.count && r->bash) {
+		out->cmd.items = arena_array(arena, 1, sizeof(*out->cmd.items));
+		out->cmd.items[0] = "/bin/bash";
+		out->cmd.count = 1;
 	}
 }
 
@@ -151,27 +255,42 @@ void image_config_make(const struct image_config_request *r, struct arena *arena
 	const struct stack_image *image = &r->stack->image;
 
 	*out = (struct image_config){ .platform = r->platform, .created = r->created };
-	out->workdir = image->workdir;
-	out->stop_signal = image->stop_signal;
-	if (image->user_name)
-		out->user = arena_printf(arena, "%" PRIu64 ":%" PRIu64, image->uid, image->gid);
-	out->entrypoint = list_of(&image->entrypoint, false, arena);
-	out->cmd = list_of(&image->cmd, false, arena);
-	if (!out->entrypoint.count && !out->cmd.count && r->bash) {
-		out->cmd.items = arena_array(arena, 1, sizeof(*out->cmd.items));
-		out->cmd.items[0] = "/bin/bash";
-		out->cmd.count = 1;
-	}
+	make_execution(r, arena, out);
 	out->ports = list_of(&image->expose, true, arena);
 	out->volumes = list_of(&image->volumes, true, arena);
+	if (r->base) {
+		out->ports = join_keys(&r->base->config.ports, &out->ports, arena);
+		out->volumes = join_keys(&r->base->config.volumes, &out->volumes, arena);
+	}
 	make_env(r, arena, &out->env);
 	make_labels(r, arena, out);
 	make_history(r, arena, out);
 }
 
+/* "docker://HOST/NAME:TAG@DIGEST" → "HOST/NAME:TAG"; NULL for an image that no registry has. */
+static const char *base_name(const char *image, struct arena *arena)
+{
+	cleanup_arena struct arena scratch = { 0 };
+	struct error ignored = { 0 };
+	struct image_name name;
+	struct reference plain;
+
+	if (!image || (!str_starts(image, "docker://") &&
+		       (strstr(image, "oci:") == image || strchr("./", image[0]) ||
+			str_starts(image, "oci-archive:") || str_starts(image, "docker-archive:"))))
+		return NULL;
+	if (image_name_parse(image, &scratch, &name, &ignored) < 0 ||
+	    name.transport != TRANSPORT_DOCKER)
+		return NULL;
+	plain = name.ref;
+	plain.has_digest = plain.has_digest && !plain.tag;
+	return arena_strdup(arena, reference_text(&plain, &scratch));
+}
+
 json_t *image_config_annotations(const struct image_config_request *r, const char *compression)
 {
 	json_t *a = json_object();
+	cleanup_arena struct arena arena = { 0 };
 	cleanup_free char *assembly = xasprintf("%d", ASSEMBLY_VERSION);
 
 	json_put(a, "org.opencontainers.image.created", json_text(r->created));
@@ -179,6 +298,15 @@ json_t *image_config_annotations(const struct image_config_request *r, const cha
 	json_put(a, "org.opencontainers.image.version", json_text(r->stack->tag));
 	json_put(a, "io.gpuimg.assembly", json_text(assembly));
 	json_put(a, "io.gpuimg.compression", json_text(compression));
+	if (r->base_digest) {
+		char digest[DIGEST_TEXT_MAX];
+		const char *name = base_name(r->stack->base_image, &arena);
+
+		json_put(a, "org.opencontainers.image.base.digest",
+			 json_text(digest_text(r->base_digest, digest)));
+		if (name)
+			json_put(a, "org.opencontainers.image.base.name", json_text(name));
+	}
 	for (size_t i = 0; i < r->stack->image.annotations.count; i++)
 		json_put(a, r->stack->image.annotations.items[i].key,
 			 json_text(r->stack->image.annotations.items[i].value));

@@ -5,10 +5,15 @@
  * Added by itself: PATH, LANG=C.UTF-8; where the stack names CUDA, a driver, GPUs or a framework
  * also NVIDIA_VISIBLE_DEVICES=all, NVIDIA_DRIVER_CAPABILITIES=compute,utility and
  * NVIDIA_REQUIRE_CUDA. Never LD_LIBRARY_PATH, never CUDA_VERSION. The manifest's `env` wins.
+ *
+ * Over a base image its environment, user, entrypoint, command, folder, ports, volumes and labels
+ * go on, with the manifest's on top; an entrypoint of the manifest drops the base's command. Its
+ * history comes first, as it is.
  */
 #ifndef BUILDER_IMAGE_CONFIG_H
 #define BUILDER_IMAGE_CONFIG_H
 
+#include "builder/base_image.h"
 #include "builder/build.h"
 #include "oci/config.h"
 
@@ -19,8 +24,10 @@ struct image_config_request {
 	const char *created; /* RFC 3339 */
 	const struct build_layer *layers;
 	size_t layer_count;
-	bool cuda_programs; /* /usr/local/cuda/bin is there: it goes on PATH */
-	bool bash;          /* the default command's shell */
+	bool cuda_programs;               /* /usr/local/cuda/bin is there: it goes on PATH */
+	bool bash;                        /* the default command's shell */
+	const struct base_image *base;    /* whose configuration is gone on from; NULL */
+	const struct digest *base_digest; /* of its manifest, for the annotations; NULL */
 };
 
 /* Fill *out; strings in `arena` or the request's. */

@@ -94,6 +94,7 @@ static int read_layer(const json_t *j, struct arena *arena, struct build_layer *
 	if (!mediatype_find(type))
 		return error_set(err, ERROR_FORMAT, "layers: \"%s\" is no media type", type);
 	out->media_type = mediatype_find(type)->name;
+	out->base = json_is_true(json_object_get(j, "base"));
 	out->cached = true;
 	return 0;
 }
@@ -176,6 +177,8 @@ static json_t *layer_json(const struct build_layer *l)
 	json_put(j, "diff_id", json_text(digest_text(&l->diff_id, buf)));
 	json_put(j, "size", json_integer((json_int_t)l->size));
 	json_put(j, "raw_size", json_integer((json_int_t)l->raw_size));
+	if (l->base)
+		json_put(j, "base", json_true());
 	return j;
 }
 

@@ -16,6 +16,7 @@ struct locking {
 	struct redist_catalogs redist;
 	struct apt_sessions apt;
 	struct rpm_sessions rpm;
+	struct base_image *bases; /* by platform; NULL: there is no base */
 };
 
 struct requests {
@@ -104,7 +105,14 @@ static void framework_packages(const struct locking *l, struct toolkit_orders *o
 	for (size_t i = 0; i < framework->count; i++) {
 		const char *version = framework->items[i].value;
 		struct stack_package p = { .place = l->stack->stack.place };
+		const char *there =
+			base_image_distribution(l->context.base, framework->items[i].key);
 
+		if (there) {
+			out_note(l->request->out, "%s %s of the base image is kept",
+				 framework->items[i].key, there);
+			continue;
+		}
 		p.spec = arena_printf(&l->lock->arena, "%s%s%s", framework->items[i].key,
 				      *version && !strpbrk(version, "<>=!~") ? "==" : "", version);
 		vec_push(&order->packages, p);
@@ -320,10 +328,45 @@ static int lock_stage(struct locking *l, const struct stack_stage *stage, struct
 	return 0;
 }
 
-static int lock_platform(struct locking *l, const char *platform, struct error *err)
+/* The base image of a platform: its blobs are the first inputs. */
+static int lock_base(struct locking *l, size_t index, struct error *err)
 {
+	const char *platform = l->stack->platforms.items[index];
+	struct source_keep keep = keep_of(l->request, platform);
+	bool moves = !l->request->moves || str_equal(l->request->moves, "base");
+	struct base_lock_request request = { .stack = l->stack,
+					     .store = l->request->store,
+					     .opener = l->request->opener,
+					     .keep = moves ? NULL : keep.inputs,
+					     .out = l->request->out };
+	struct lock_platform *inputs = lockfile_platform(l->lock, platform);
+
+	if (platform_parse(platform, &l->lock->arena, &request.platform, err) < 0 ||
+	    base_image_lock(&request, inputs, &l->lock->arena, err) < 0 ||
+	    base_image_open(l->request->store, inputs, &l->bases[index], err) < 0)
+		return error_wrap(err, "%s", platform);
+	return 0;
+}
+
+static int lock_bases(struct locking *l, struct error *err)
+{
+	if (!l->stack->base_image)
+		return 0;
+	l->bases = arena_array(&l->lock->arena, l->stack->platforms.count, sizeof(*l->bases));
+	for (size_t i = 0; i < l->stack->platforms.count; i++) {
+		if (lock_base(l, i, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int lock_platform(struct locking *l, size_t index, struct error *err)
+{
+	const char *platform = l->stack->platforms.items[index];
+
 	l->context.keep = keep_of(l->request, platform);
 	l->context.inputs = lockfile_platform(l->lock, platform);
+	l->context.base = l->bases ? &l->bases[index] : NULL;
 	if (platform_parse(platform, &l->lock->arena, &l->context.platform, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->stack->stage_count; i++) {
@@ -376,7 +419,9 @@ static const char *locked_python(const struct locking *l)
 		if (*version_of(l, name))
 			return arena_printf(&l->lock->arena, "3.%u", minor);
 	}
-	return l->stack->stack.python ? l->stack->stack.python : "";
+	if (l->stack->stack.python)
+		return l->stack->stack.python;
+	return l->bases && l->bases[0].python ? l->bases[0].python : "";
 }
 
 static int fill_stack(struct locking *l, struct error *err)
@@ -424,13 +469,14 @@ static int lock_all(struct locking *l, struct error *err)
 					      .redist = &l->redist,
 					      .apt = &l->apt,
 					      .rpm = &l->rpm };
-	if (solvable_check(stack, l->request->out, &l->lock->arena, &l->solved, err) < 0)
+	if (lock_bases(l, err) < 0 ||
+	    solvable_check(stack, l->bases, l->request->out, &l->lock->arena, &l->solved, err) < 0)
 		return -1;
 	l->cuda = stack->stack.cuda ? l->solved.cuda : NULL;
 	l->context.cuda = l->cuda ? l->cuda : l->solved.compat;
 	l->context.compat = l->solved.compat_serving;
 	for (size_t i = 0; i < stack->platforms.count; i++) {
-		if (lock_platform(l, stack->platforms.items[i], err) < 0)
+		if (lock_platform(l, i, err) < 0)
 			return -1;
 	}
 	return fill_stack(l, err);
@@ -443,14 +489,11 @@ int lock_stack(const struct lock_request *request, struct lockfile *out, struct 
 
 	take_keys(request->stack, out);
 	out->assembly = ASSEMBLY_VERSION;
-	if (request->stack->base_image)
-		return stack_error(
-			request->stack, (struct stack_place){ 0 }, err,
-			"base.image: building on a base image is not possible yet; take the "
-			"system from packages");
 	rc = lock_all(&l, err);
 	redist_catalogs_release(&l.redist);
 	apt_sessions_release(&l.apt);
 	rpm_sessions_release(&l.rpm);
+	for (size_t i = 0; l.bases && i < request->stack->platforms.count; i++)
+		base_image_release(&l.bases[i]);
 	return rc;
 }

@@ -7,6 +7,7 @@
 #define BUILDER_LOCK_H
 
 #include "base/out.h"
+#include "builder/base_image.h"
 #include "builder/store.h"
 #include "manifests/lockfile.h"
 #include "manifests/stack.h"
@@ -19,7 +20,8 @@ struct lock_request {
 	const struct out *out; /* notes on what is being asked */
 	const struct lockfile
 		*keep;     /* the lock before, of which all but `moves` is kept; or NULL */
-	const char *moves; /* name of a package or id of a source */
+	const char *moves; /* name of a package or id of a source; "base": the base image */
+	const struct base_opener *opener; /* of base images; NULL: there can be none */
 };
 
 /*

@@ -211,9 +211,32 @@ static int compare_entries(const void *a, const void *b)
 	return rootfs_compare(x->tar->path, y->tar->path);
 }
 
+/* What was removed from the base image, hidden before anything else is put there. */
+static void push_whiteouts(struct maker *m, struct layer_entries *out)
+{
+	static const struct content nothing = { .kind = CONTENT_MEMORY, .fd = -1 };
+	struct digest *empty = arena_alloc(&m->plan->arena, sizeof(*empty));
+
+	*empty = digest_of(nothing.memory);
+	for (size_t i = 0; i < m->rootfs->removed.len; i++) {
+		const char *path = m->rootfs->removed.items[i]->tar.path;
+		const char *slash = strrchr(path, '/');
+		size_t dir = slash ? (size_t)(slash - path) + 1 : 0;
+		struct tar_entry *tar = arena_alloc(&m->plan->arena, sizeof(*tar));
+
+		if (rootfs_lookup(m->rootfs, path)) /* replaced after all */
+			continue;
+		*tar = (struct tar_entry){
+			.type = TAR_FILE, .link = "", .mode = 0644, .mtime = FIXED_MTIME
+		};
+		tar->path = arena_printf(&m->plan->arena, "%.*s.wh.%s", (int)dir, path, path + dir);
+		vec_push(out, ((struct layer_entry){ tar, &nothing, empty }));
+	}
+}
+
 /* The directories, then the entries [from, to) of `all`. */
 static void fill(struct maker *m, struct map *dirs, const struct layer_entries *all, size_t from,
-		 size_t to, struct layer_entries *out)
+		 size_t to, bool last, struct layer_entries *out)
 {
 	vec_reserve(out, dirs->len + (to - from));
 	for (size_t i = 0; i < dirs->len; i++) {
@@ -223,6 +246,8 @@ static void fill(struct maker *m, struct map *dirs, const struct layer_entries *
 		map_put(&m->set_dirs, l->tar->path, dirs->entries[i].value);
 	}
 	vec_sort(out, compare_entries);
+	if (last)
+		push_whiteouts(m, out);
 	for (size_t i = from; i < to; i++)
 		vec_push(out, all->items[i]);
 }
@@ -319,9 +344,12 @@ static void cut_layer(struct maker *m, const struct cut *c)
 	}
 	if (c->owned_folders)
 		need_owned(m, g, &dirs);
-	if (c->last)
+	if (c->last) {
+		for (size_t i = 0; i < m->rootfs->removed.len; i++)
+			need_parents(m, g, &dirs, m->rootfs->removed.items[i]->tar.path);
 		set_dirs_right(m, &dirs);
-	fill(m, &dirs, c->all, c->from, c->to, &l->entries);
+	}
+	fill(m, &dirs, c->all, c->from, c->to, c->last, &l->entries);
 }
 
 /* `all` in layers; *number counts those of the group. */
@@ -430,6 +458,13 @@ static int make_layers(struct maker *m, const struct plan_group *g, uint64_t max
 	return rc;
 }
 
+static bool is_whiteout(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return str_starts(slash ? slash + 1 : path, ".wh.");
+}
+
 /* No path twice in a layer; none but directories in two. What is violated is our own mistake. */
 static void assert_disjoint(struct rootfs *r, const struct plan *plan)
 {
@@ -439,9 +474,28 @@ static void assert_disjoint(struct rootfs *r, const struct plan *plan)
 		for (size_t k = 0; k < e->len; k++) {
 			struct rootfs_node *n = rootfs_lookup(r, e->items[k].tar->path);
 
+			if (!n && is_whiteout(e->items[k].tar->path))
+				continue;
 			assert(n && n->layer != i + 1);
 			assert(!n->layer || e->items[k].tar->type == TAR_DIR);
 			n->layer = (uint32_t)i + 1;
+		}
+	}
+}
+
+/* The base's directories are set as they are by layers below ours. */
+static void know_base_dirs(struct maker *m)
+{
+	for (size_t i = 0; i < m->rootfs->parts.len; i++) {
+		const struct rootfs_part *part = &m->rootfs->parts.items[i];
+
+		if (part->component->kind != COMPONENT_BASE)
+			continue;
+		for (size_t k = 0; k < part->nodes.len; k++) {
+			struct rootfs_node *n = part->nodes.items[k];
+
+			if (n && n->tar.type == TAR_DIR && n->owner == part->component)
+				map_put(&m->set_dirs, n->tar.path, &n->tar);
 		}
 	}
 }
@@ -454,6 +508,7 @@ int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan 
 	int rc = 0;
 
 	plan_groups_make(r, options->split, &out->arena, &groups);
+	know_base_dirs(&m);
 	for (size_t i = 0; i < groups.len && rc == 0; i++)
 		rc = make_layers(&m, &groups.items[i], options->max_size, i + 1 == groups.len, err);
 	map_release(&m.set_dirs);

@@ -45,7 +45,12 @@ struct plan {
 	} layers; /* lowest first */
 };
 
-/* Entries borrow from `r`, which must outlive the plan. Release with plan_release. */
+/*
+ * Over a base image (a part of kind COMPONENT_BASE, which comes to no layer) the last layer also
+ * gives back the owner and mode of the base's directories where layers below it name others, and
+ * holds the whiteouts of what was removed. Entries borrow from `r`, which must outlive the plan.
+ * Release with plan_release.
+ */
 int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan *out,
 	      struct error *err) MUST_USE;
 void plan_release(struct plan *plan);

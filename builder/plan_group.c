@@ -192,7 +192,8 @@ static void collect(const struct rootfs *r, struct parts *out)
 				  .class = plan_classify(c),
 				  .component = c };
 
-		vec_push(out, p);
+		if (c->kind != COMPONENT_BASE) /* its layers are there */
+			vec_push(out, p);
 	}
 }
 

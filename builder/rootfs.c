@@ -43,6 +43,7 @@ void rootfs_release(struct rootfs *r)
 		vec_release(&r->parts.items[i].nodes);
 	}
 	vec_release(&r->parts);
+	vec_release(&r->removed);
 	map_release(&r->by_path);
 	free(r->last_dir);
 	free(r->last_placed);
@@ -65,7 +66,9 @@ int rootfs_compare(const char *a, const char *b)
 
 struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path)
 {
-	return map_get(&r->by_path, path);
+	struct rootfs_node *n = map_get(&r->by_path, path);
+
+	return n && n->removed ? NULL : n;
 }
 
 /*
@@ -195,6 +198,8 @@ static void take(struct rootfs_node *n, struct component *c, size_t index,
 	n->tar = *tar;
 	n->owner = c;
 	n->index = index;
+	if (c->kind == COMPONENT_BASE)
+		return;
 	if (tar->type == TAR_DIR || c->kind == COMPONENT_TREE || c->kind == COMPONENT_STAGE)
 		n->tar.mtime = FIXED_MTIME;
 }
@@ -342,9 +347,21 @@ static int compare_nodes(const void *a, const void *b)
 
 void rootfs_sorted(const struct rootfs *r, struct rootfs_nodes *out)
 {
-	for (size_t i = 0; i < r->by_path.len; i++)
-		vec_push(out, (struct rootfs_node *)r->by_path.entries[i].value);
+	for (size_t i = 0; i < r->by_path.len; i++) {
+		struct rootfs_node *n = r->by_path.entries[i].value;
+
+		if (!n->removed)
+			vec_push(out, n);
+	}
 	vec_sort(out, compare_nodes);
+}
+
+void rootfs_remove(struct rootfs *r, struct rootfs_node *n)
+{
+	assert(n->tar.type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE);
+	n->removed = true;
+	vec_push(&r->removed, n);
+	vec_sort(&r->removed, compare_nodes);
 }
 
 void rootfs_list(const struct rootfs *r, const char *dir, struct rootfs_nodes *out)
@@ -355,7 +372,8 @@ void rootfs_list(const struct rootfs *r, const char *dir, struct rootfs_nodes *o
 		struct rootfs_node *n = r->by_path.entries[i].value;
 		const char *path = n->tar.path;
 
-		if (str_starts(path, dir) && path[len] == '/' && !strchr(path + len + 1, '/'))
+		if (!n->removed && str_starts(path, dir) && path[len] == '/' &&
+		    !strchr(path + len + 1, '/'))
 			vec_push(out, n);
 	}
 	vec_sort(out, compare_nodes);

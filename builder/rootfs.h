@@ -23,6 +23,7 @@ struct rootfs_node {
 	struct component *owner; /* NULL: a directory that is only implied */
 	size_t index;            /* of the entry in owner->entries */
 	uint32_t layer;          /* the last it was planned for, from 1; 0: none yet */
+	bool removed;            /* was in the base image, and is not there any more */
 };
 
 /* A component and where its entries came to lie. */
@@ -34,9 +35,15 @@ struct rootfs_part {
 	} nodes;
 };
 
+struct rootfs_nodes {
+	struct rootfs_node **items;
+	size_t len, cap;
+};
+
 struct rootfs {
 	struct arena arena;
-	struct map by_path; /* struct rootfs_node */
+	struct map by_path;          /* struct rootfs_node */
+	struct rootfs_nodes removed; /* from the base image; release and order are the tree's */
 	struct {
 		struct rootfs_part *items;
 		size_t len, cap;
@@ -77,11 +84,12 @@ int rootfs_read(struct rootfs *r, const char *path, uint64_t limit, struct strbu
 		struct error *err) MUST_USE;
 /* SHA-256 of a file's content: known, or read. */
 int rootfs_digest(const struct component_entry *e, struct digest *out, struct error *err) MUST_USE;
+/*
+ * Take away a node of the base image that is no directory; the layers get a whiteout for it, unless
+ * something else is put there. Afterwards no function finds it.
+ */
+void rootfs_remove(struct rootfs *r, struct rootfs_node *n);
 /* All nodes in image order; *out is released with vec_release. */
-struct rootfs_nodes {
-	struct rootfs_node **items;
-	size_t len, cap;
-};
 void rootfs_sorted(const struct rootfs *r, struct rootfs_nodes *out);
 /* The nodes directly in `dir` (no links followed), sorted by name. */
 void rootfs_list(const struct rootfs *r, const char *dir, struct rootfs_nodes *out);

@@ -24,6 +24,15 @@ static int refuse(const struct stack *stack, const struct solution *s, struct er
 	return -1;
 }
 
+/* "docker://HOST/NAME:TAG@DIGEST" as the tables name images. */
+static const char *plain_name(const char *image, char *buf, size_t len)
+{
+	const char *name = str_starts(image, "docker://") ? image + strlen("docker://") : image;
+
+	snprintf(buf, len, "%.*s", (int)strcspn(name, "@"), name);
+	return buf;
+}
+
 static void warn_all(const struct solution *s, const struct out *out)
 {
 	for (size_t i = 0; i < s->warnings.len; i++)
@@ -110,13 +119,22 @@ static void take(const struct stack *stack, const struct tables *tables, const s
 
 /* Warnings and the choice are those of the first platform: one stack is locked for all. */
 static int solve(const struct stack *stack, const struct tables *tables, size_t index,
-		 const struct out *out_text, struct arena *arena, struct solved_stack *out,
+		 const struct base_image *base, const struct out *out_text, struct arena *arena, struct solved_stack *out,
 		 struct error *err)
 {
 	const char *platform = stack->platforms.items[index];
-	struct solver_request request = { .stack = &stack->stack, .base_image = stack->base_image };
+	struct stack_request asked = stack->stack;
+	struct solver_request request = { .stack = &asked };
 	cleanup_solution struct solution solution = { 0 };
+	char name[512];
 
+	if (stack->base_image)
+		request.base_image = plain_name(stack->base_image, name, sizeof(name));
+	if (base) {
+		request.glibc = base->glibc;
+		if (!asked.python && asked.framework.count)
+			asked.python = base->python;
+	}
 	request.arm64 = str_ends(platform, "/arm64") || strstr(platform, "/arm64/");
 	request.amd64 = !request.arm64;
 	if (solver_find(tables, &request, &solution, err) < 0)
@@ -130,8 +148,9 @@ static int solve(const struct stack *stack, const struct tables *tables, size_t 
 	return 0;
 }
 
-int solvable_check(const struct stack *stack, const struct out *out_text, struct arena *arena,
-		   struct solved_stack *out, struct error *err)
+int solvable_check(const struct stack *stack, const struct base_image *bases,
+		   const struct out *out_text, struct arena *arena, struct solved_stack *out,
+		   struct error *err)
 {
 	cleanup_tables struct tables tables = { 0 };
 
@@ -141,7 +160,7 @@ int solvable_check(const struct stack *stack, const struct out *out_text, struct
 	if (tables_load(NULL, &tables, err) < 0)
 		return -1;
 	for (size_t i = 0; i < stack->platforms.count; i++) {
-		if (solve(stack, &tables, i, out_text, arena, out, err) < 0)
+		if (solve(stack, &tables, i, bases ? &bases[i] : NULL, out_text, arena, out, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/out.h"
+#include "builder/base_image.h"
 #include "manifests/stack.h"
 
 /* The solver's choice. Texts live in the caller's arena; NULL: not part of the stack. */
@@ -22,12 +23,14 @@ struct solved_stack {
 };
 
 /*
+ * `bases` are the base images by platform, whose C library and Python count; NULL: there are none.
  * Nothing is asked of a stack section that names neither CUDA, a framework nor a GPU; *out is
  * empty then. Warnings of the solver go to `out_text`.
  * Errors: ERROR_VERDICT with the clauses that clash, the reason and the nearest change that helps;
  * ERROR_USAGE for a clause that cannot be read.
  */
-int solvable_check(const struct stack *stack, const struct out *out_text, struct arena *arena,
-		   struct solved_stack *out, struct error *err) MUST_USE;
+int solvable_check(const struct stack *stack, const struct base_image *bases,
+		   const struct out *out_text, struct arena *arena, struct solved_stack *out,
+		   struct error *err) MUST_USE;
 
 #endif

@@ -76,7 +76,8 @@ static void key_of(const struct assembly *a, const struct stack_stage *stage,
 	layer_key_text(state, a->lock->stack.cuda);
 	layer_key_text(state, a->lock->stack.python);
 	for (size_t i = 0; i < a->inputs->inputs.len; i++) {
-		if (str_equal(a->inputs->inputs.items[i].stage, stage->name))
+		if (a->inputs->inputs.items[i].kind == LOCK_IMAGE ||
+		    str_equal(a->inputs->inputs.items[i].stage, stage->name))
 			image_record_key_input(state, &a->inputs->inputs.items[i]);
 	}
 	digest_update(state, files->bytes, digest_size(files->algorithm));

@@ -225,6 +225,12 @@ static int find_one(struct finding *f, bool wheels, struct toolkit_component *c,
 {
 	const struct stack *stack = f->context->stack;
 
+	if (base_image_has_cuda(f->context->base, c->id, f->stage->profile == PROFILE_DEVEL)) {
+		out_verbose(f->context->out, "stage %s: %s is in the base image", f->stage->name,
+			    c->id);
+		c->served = true;
+		return 0;
+	}
 	if (stage_names(f, c, &c->served, err) < 0)
 		return -1;
 	for (size_t i = 0; i < stack->source_count && !c->served; i++) {

@@ -2,6 +2,7 @@
 
 #include "builder/fetch.h"
 #include "builder/lock.h"
+#include "cli/base_arg.h"
 #include "cli/build_report.h"
 #include "cli/command.h"
 #include "cli/lint_check.h"
@@ -50,9 +51,10 @@ struct build_call {
 /* Without a lock it is made now, unless that is forbidden. */
 static int make_lock(struct build_call *call, struct error *err)
 {
-	struct lock_request request = { .stack = call->stack,
-					.store = call->store,
-					.out = call->in->out };
+	const struct base_opener opener = base_arg_opener();
+	struct lock_request request = {
+		.stack = call->stack, .store = call->store, .opener = &opener, .out = call->in->out
+	};
 	cleanup_http struct http_client *http = NULL;
 	cleanup_strbuf struct strbuf text = { 0 };
 
@@ -73,10 +75,13 @@ static int make_lock(struct build_call *call, struct error *err)
 
 static int bring_inputs(struct build_call *call, struct error *err)
 {
+	const struct base_opener opener = base_arg_opener();
 	struct progress progress;
 	struct fetch_result result = { 0 };
 	struct fetch_request request = { .lock = &call->lock,
 					 .store = call->store,
+					 .directory = call->stack->directory,
+					 .opener = &opener,
 					 .report = progress_fetch,
 					 .report_user = &progress };
 	int rc;

@@ -1,5 +1,6 @@
 #include "builder/fetch.h"
 
+#include "cli/base_arg.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/stack_arg.h"
@@ -48,8 +49,13 @@ static int fetch_one(const struct invocation *in, const char *path, struct store
 	cleanup_lockfile struct lockfile lock = { 0 };
 	struct fetch_result result = { 0 };
 	struct progress progress = progress_start(in, "fetch");
+	const struct base_opener opener = base_arg_opener();
+	const char *slash = strrchr(path, '/');
+	cleanup_free char *directory = slash ? xstrndup(path, (size_t)(slash - path) + 1) : NULL;
 	struct fetch_request request = { .lock = &lock,
 					 .store = store,
+					 .directory = directory,
+					 .opener = &opener,
 					 .workers = (unsigned)jobs,
 					 .report = progress_fetch,
 					 .report_user = &progress };

@@ -1,6 +1,7 @@
 #include "builder/lock.h"
 
 #include "base/nearest.h"
+#include "cli/base_arg.h"
 #include "cli/command.h"
 #include "cli/stack_arg.h"
 #include "manifests/lockfile_diff.h"
@@ -118,11 +119,13 @@ static int lock_one(const struct lock_call *call, struct stack *stack, struct er
 	cleanup_lockfile struct lockfile lock = { 0 }, old = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 }, old_text = { 0 };
 	cleanup_free char *path = stack_arg_lock(stack);
+	const struct base_opener opener = base_arg_opener();
 	const struct out *out = call->in->out;
 	struct lock_request request = { .stack = stack,
 					.store = call->store,
 					.http = call->http,
 					.out = out,
+					.opener = &opener,
 					.moves = option_text(call->in, "update", NULL) };
 	bool same, has_old = read_old(path, &old_text, &old);
 

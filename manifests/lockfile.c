@@ -10,7 +10,7 @@ static const char again[] = "make the lock anew with gpuimg lock";
 
 static const char *const kind_names[] = {
 	[LOCK_DEB] = "deb",       [LOCK_WHEEL] = "wheel", [LOCK_TREE] = "tree",
-	[LOCK_REDIST] = "redist", [LOCK_RPM] = "rpm",
+	[LOCK_REDIST] = "redist", [LOCK_RPM] = "rpm",     [LOCK_IMAGE] = "image",
 };
 
 /* What the parts of a lock may hold, sorted as they are written. */
@@ -101,6 +101,13 @@ static int get_flag(const json_t *object, const char *where, const char *key, bo
 	return 0;
 }
 
+/* The name of an image on disk, which may be relative to the lock. */
+static bool is_local_image(const char *url)
+{
+	return str_starts(url, "oci:") || str_starts(url, "oci-archive:") ||
+	       str_starts(url, "docker-archive:");
+}
+
 /* An address with a scheme, and without the name and password of anybody. */
 static int check_url(const char *url, const char *where, struct error *err)
 {
@@ -114,7 +121,7 @@ static int check_url(const char *url, const char *where, struct error *err)
 			return error_set(err, ERROR_FORMAT,
 					 "%s.url: holds blanks or characters beyond ASCII", where);
 	}
-	host += 3;
+	host += 3; /* of an image's name, what follows the "/" may hold a digest after an "@" */
 	if (memchr(host, '@', strcspn(host, "/?#")))
 		return error_set(err, ERROR_FORMAT,
 				 "%s.url: holds credentials, which do not belong in a lock; %s",
@@ -136,14 +143,15 @@ static int get_kind(const json_t *object, const char *where, enum lock_kind *out
 		}
 	}
 	strbuf_add_quoted(&quoted, slice_str(text), QUOTE_LIMIT);
-	return error_set(err, ERROR_USAGE, "%s.kind: %s is not deb, wheel, rpm, tree or redist; %s",
-			 where, strbuf_text(&quoted), again);
+	return error_set(err, ERROR_USAGE,
+			 "%s.kind: %s is not deb, wheel, rpm, tree, redist or image; %s", where,
+			 strbuf_text(&quoted), again);
 }
 
 static int parse_input(struct lockfile *lock, const json_t *object, const char *where,
 		       struct lock_input *out, struct error *err)
 {
-	bool is_package;
+	bool is_package, is_image;
 
 	if (!json_is_object(object))
 		return error_set(err, ERROR_FORMAT, "%s: is not an object", where);
@@ -151,10 +159,12 @@ static int parse_input(struct lockfile *lock, const json_t *object, const char *
 	    get_kind(object, where, &out->kind, err) < 0)
 		return -1;
 	is_package = out->kind != LOCK_TREE;
+	is_image = out->kind == LOCK_IMAGE;
 	if (get_text(lock, object, where, "stage", true, &out->stage, err) < 0 ||
 	    get_text(lock, object, where, "source", true, &out->source, err) < 0 ||
 	    get_text(lock, object, where, "name", true, &out->name, err) < 0 ||
-	    get_text(lock, object, where, "version", is_package, &out->version, err) < 0 ||
+	    get_text(lock, object, where, "version", is_package && !is_image, &out->version, err) <
+		    0 ||
 	    get_text(lock, object, where, "arch", false, &out->arch, err) < 0 ||
 	    get_text(lock, object, where, "url", is_package, &out->url, err) < 0 ||
 	    get_text(lock, object, where, "license", false, &out->license, err) < 0 ||
@@ -163,6 +173,8 @@ static int parse_input(struct lockfile *lock, const json_t *object, const char *
 	    get_flag(object, where, "requested", &out->requested, err) < 0 ||
 	    get_flag(object, where, "toolkit", &out->toolkit, err) < 0)
 		return -1;
+	if (is_image && is_local_image(out->url))
+		return 0;
 	if (is_package)
 		return check_url(out->url, where, err);
 	if (*out->version || *out->url)

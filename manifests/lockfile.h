@@ -21,18 +21,21 @@ enum lock_kind {
 	LOCK_TREE,   /* a folder source */
 	LOCK_REDIST, /* an archive of a redistrib manifest */
 	LOCK_RPM,
+	LOCK_IMAGE, /* a blob of the base image: its manifest, configuration, a layer */
 };
 
 /* One input of one stage. The order within a stage counts: it is that of configuration. */
 struct lock_input {
 	enum lock_kind kind;
 	const char *stage;
-	const char *source;   /* id in the manifest */
-	const char *name;     /* package name; LOCK_TREE: path */
-	const char *version;  /* "" for LOCK_TREE */
-	const char *arch;     /* "amd64", "all", "noarch", ""; LOCK_REDIST: "linux-x86_64" */
-	const char *url;      /* where it was found, credentials cut; LOCK_TREE: "" */
-	const char *license;  /* as the source calls it: "CUDA Toolkit"; "" or NULL */
+	const char *source;  /* id in the manifest */
+	const char *name;    /* package name; LOCK_TREE: path; LOCK_IMAGE: "base" (the manifest),
+				"base.config", "base.layer[0]" */
+	const char *version; /* "" for LOCK_TREE; LOCK_IMAGE: "sha256:…" of the manifest, or "" */
+	const char *arch;    /* "amd64", "all", "noarch", ""; LOCK_REDIST: "linux-x86_64" */
+	const char *url;     /* where it was found, credentials cut; LOCK_TREE: ""; LOCK_IMAGE: the
+				image's name, "docker://HOST/NAME@sha256:…" or "oci:DIR:TAG" */
+	const char *license; /* as the source calls it: "CUDA Toolkit"; "" or NULL */
 	struct digest digest; /* SHA-256 of the file; LOCK_TREE: of the canonical listing */
 	uint64_t size;        /* bytes; LOCK_TREE: sum of the files */
 	bool requested;       /* named in the manifest, not only wanted by another package */

@@ -66,7 +66,7 @@ static void index_inputs(const struct lock_platform *p, struct map *out)
 
 static const char *version_or(const struct lock_input *in)
 {
-	return *in->version ? in->version : "folder";
+	return *in->version ? in->version : in->kind == LOCK_IMAGE ? "of the base image" : "folder";
 }
 
 static void one_input(struct diff *d, const struct lock_input *old, const struct lock_input *new)

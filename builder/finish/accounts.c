@@ -99,14 +99,18 @@ void accounts_add_group(struct accounts *a, const char *name, uint64_t gid)
 {
 	struct group g = { .name = name, .members = "", .gid = gid };
 
-	if (!accounts_group(a, name))
+	if (!accounts_group(a, name)) {
 		vec_push(&a->groups, g);
+		a->added = true;
+	}
 }
 
 void accounts_add_user(struct accounts *a, struct user user)
 {
-	if (!accounts_user(a, user.name))
+	if (!accounts_user(a, user.name)) {
 		vec_push(&a->users, user);
+		a->added = true;
+	}
 }
 
 static const char *field(struct accounts *a, struct slice *rest)
@@ -139,12 +143,14 @@ int accounts_read(struct accounts *a, const char *path, bool groups, struct erro
 
 		if (!slice_trim(line).len || line.data[0] == '#')
 			continue;
+		u.line = a->over_base ? arena_slice(&a->arena, line) : NULL;
 		u.name = g.name = field(a, &line);
-		field(a, &line); /* the password */
+		g.password = field(a, &line);
 		if (read_number(field(a, &line), path, groups ? &g.gid : &u.uid, err) < 0)
 			return -1;
 		if (groups) {
 			g.members = field(a, &line);
+			g.base_members = g.members;
 			vec_push(&a->groups, g);
 			continue;
 		}
@@ -174,22 +180,69 @@ static void add_minimum(struct accounts *a)
 					    .gid = 65534 });
 }
 
+/* Files of a package that belong to a group of the table, where the group has another number. */
+static void move_group(struct accounts *a, const struct known *k, uint64_t gid)
+{
+	for (size_t i = 0; i < a->f->rootfs->parts.len; i++) {
+		struct rootfs_part *part = &a->f->rootfs->parts.items[i];
+
+		if (part->component->kind != COMPONENT_DEB ||
+		    !str_equal(part->component->name, k->package))
+			continue;
+		for (size_t n = 0; n < part->nodes.len; n++) {
+			struct rootfs_node *node = part->nodes.items[n];
+
+			if (node && node->owner == part->component &&
+			    node->tar.gid == (uint64_t)k->gid)
+				node->tar.gid = gid;
+		}
+	}
+}
+
+/* The number of a known group: the base image's where it has the group, a free one otherwise. */
+static uint64_t known_group(struct accounts *a, const struct known *k)
+{
+	const struct group *there = accounts_group(a, k->name),
+			   *taken = group_numbered(a, (uint64_t)k->gid);
+	uint64_t gid = there ? there->gid : taken ? accounts_allocate(a) : (uint64_t)k->gid;
+
+	accounts_add_group(a, k->name, gid);
+	if (gid != (uint64_t)k->gid)
+		move_group(a, k, gid);
+	return gid;
+}
+
+static bool uid_is_free(const struct accounts *a, uint64_t uid)
+{
+	for (size_t i = 0; i < a->users.len; i++) {
+		if (a->users.items[i].uid == uid)
+			return false;
+	}
+	return true;
+}
+
+static void add_known_row(struct accounts *a, const struct known *k)
+{
+	uint64_t gid = k->gid == 65534 ? 65534 : known_group(a, k);
+
+	if (k->uid >= 0 && !accounts_user(a, k->name))
+		accounts_add_user(a,
+			 (struct user){ .name = k->name,
+					.gecos = "",
+					.home = k->home,
+					.shell = k->shell,
+					.uid = uid_is_free(a, (uint64_t)k->uid) ? (uint64_t)k->uid
+										: accounts_allocate(a),
+					.gid = gid });
+}
+
 static void add_known(struct accounts *a)
 {
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		const struct known *k = &table[i];
 
-		if (!rootfs_component(a->f->rootfs, COMPONENT_DEB, k->package))
-			continue;
-		if (k->gid != 65534)
-			accounts_add_group(a, k->name, (uint64_t)k->gid);
-		if (k->uid >= 0)
-			accounts_add_user(a, (struct user){ .name = k->name,
-							    .gecos = "",
-							    .home = k->home,
-							    .shell = k->shell,
-							    .uid = (uint64_t)k->uid,
-							    .gid = (uint64_t)k->gid });
+		if (rootfs_component(a->f->rootfs, COMPONENT_DEB, k->package))
+			add_known_row(a, k);
 	}
 }
 
@@ -330,69 +383,120 @@ static void private_file(struct finish *f, const char *path, const struct strbuf
 		e->tar.gid = 42; /* shadow */
 }
 
-static void write_users(struct accounts *a)
+/* The base image's file with the new lines after it, where it has one. */
+static int extend(struct accounts *a, const char *path, struct strbuf *more, struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	int there = finish_base_read(a->f, path, &text, err);
+
+	if (there < 0)
+		return -1;
+	if (!there) { /* an image without shadow passwords goes on without them */
+		strbuf_truncate(more, 0);
+		return 0;
+	}
+	if (text.len && text.data[text.len - 1] != '\n')
+		strbuf_addc(&text, '\n');
+	strbuf_add(&text, more->data, more->len);
+	return finish_update(a->f, path, 0640, strbuf_slice(&text), err);
+}
+
+static int write_users(struct accounts *a, struct error *err)
 {
 	cleanup_strbuf struct strbuf passwd = { 0 }, shadow = { 0 };
 
 	for (size_t i = 0; i < a->users.len; i++) {
 		const struct user *u = &a->users.items[i];
 
+		if (u->line) {
+			strbuf_addf(&passwd, "%s\n", u->line);
+			continue;
+		}
 		strbuf_addf(&passwd, "%s:x:%" PRIu64 ":%" PRIu64 ":%s:%s:%s\n", u->name, u->uid,
 			    u->gid, u->gecos, u->home, u->shell);
 		strbuf_addf(&shadow, "%s:*:%d:0:99999:7:::\n", u->name, LAST_CHANGE_DAYS);
 	}
-	finish_text(a->f, "etc/passwd", 0644, strbuf_slice(&passwd));
-	private_file(a->f, "etc/shadow", &shadow);
+	if (a->over_base && extend(a, "etc/shadow", &shadow, err) < 0)
+		return -1;
+	if (!a->over_base)
+		private_file(a->f, "etc/shadow", &shadow);
+	return finish_update(a->f, "etc/passwd", 0644, strbuf_slice(&passwd), err);
 }
 
-static void write_groups(struct accounts *a)
+static int write_groups(struct accounts *a, struct error *err)
 {
 	cleanup_strbuf struct strbuf group = { 0 }, gshadow = { 0 };
 
 	for (size_t i = 0; i < a->groups.len; i++) {
 		const struct group *g = &a->groups.items[i];
+		bool old = a->over_base && g->base_members;
 
-		strbuf_addf(&group, "%s:x:%" PRIu64 ":%s\n", g->name, g->gid, g->members);
-		strbuf_addf(&gshadow, "%s:*::%s\n", g->name, g->members);
+		strbuf_addf(&group, "%s:%s:%" PRIu64 ":%s\n", g->name, old ? g->password : "x",
+			    g->gid, g->members);
+		if (!old)
+			strbuf_addf(&gshadow, "%s:*::%s\n", g->name, g->members);
 	}
-	finish_text(a->f, "etc/group", 0644, strbuf_slice(&group));
-	private_file(a->f, "etc/gshadow", &gshadow);
+	if (a->over_base && extend(a, "etc/gshadow", &gshadow, err) < 0)
+		return -1;
+	if (!a->over_base)
+		private_file(a->f, "etc/gshadow", &gshadow);
+	return finish_update(a->f, "etc/group", 0644, strbuf_slice(&group), err);
 }
 
-/* base-passwd's masters, or what the package setup of the RPM world brings as the files themselves.
+/*
+ * The accounts to start from: those of the base image, what the package setup of the RPM world
+ * brings as the files themselves, or base-passwd's masters.
  */
-static int read_packaged(struct accounts *a, struct error *err)
+static int read_first(struct accounts *a, struct error *err)
 {
 	const struct rootfs_node *n = rootfs_lookup(a->f->rootfs, "etc/passwd");
+	bool files;
 
+	a->over_base = n && n->owner && n->owner->kind == COMPONENT_BASE;
 	a->packaged = n && n->owner && n->owner->kind == COMPONENT_RPM;
-	if (accounts_read(a, a->packaged ? "etc/group" : "usr/share/base-passwd/group.master", true,
+	files = a->over_base || a->packaged;
+	if (accounts_read(a, files ? "etc/group" : "usr/share/base-passwd/group.master", true,
 			  err) < 0 ||
-	    accounts_read(a, a->packaged ? "etc/passwd" : "usr/share/base-passwd/passwd.master",
-			  false, err) < 0)
+	    accounts_read(a, files ? "etc/passwd" : "usr/share/base-passwd/passwd.master", false,
+			  err) < 0)
 		return -1;
 	a->packaged_users = a->users.len;
 	a->packaged_groups = a->groups.len;
 	return 0;
 }
 
-static int write_all(struct accounts *a, struct error *err)
+static bool members_changed(const struct accounts *a)
+{
+	for (size_t i = 0; i < a->groups.len; i++) {
+		const struct group *g = &a->groups.items[i];
+
+		if (!g->base_members || !str_equal(g->members, g->base_members))
+			return true;
+	}
+	return false;
+}
+
+static int write_accounts(struct accounts *a, struct error *err)
 {
 	if (a->packaged)
 		return rpm_accounts_write(a, err);
-	write_users(a);
-	write_groups(a);
-	finish_text(a->f, "etc/subuid", 0644, slice_str(""));
-	finish_text(a->f, "etc/subgid", 0644, slice_str(""));
+	if (a->over_base && !a->added && !members_changed(a))
+		return 0; /* nothing to add to what the base image has */
+	if (write_users(a, err) < 0 || write_groups(a, err) < 0)
+		return -1;
+	if (!a->over_base) {
+		finish_text(a->f, "etc/subuid", 0644, slice_str(""));
+		finish_text(a->f, "etc/subgid", 0644, slice_str(""));
+	}
 	return 0;
 }
 
 int finish_accounts(struct finish *f, struct error *err)
 {
 	struct accounts a = { .f = f };
-	int rc = read_packaged(&a, err);
+	int rc = read_first(&a, err);
 
-	if (rc == 0 && !a.packaged)
+	if (rc == 0 && !a.packaged && !a.over_base)
 		add_minimum(&a);
 	if (rc == 0) {
 		add_known(&a);
@@ -403,7 +507,7 @@ int finish_accounts(struct finish *f, struct error *err)
 		rc = add_image_user(&a, err);
 	}
 	if (rc == 0)
-		rc = write_all(&a, err);
+		rc = write_accounts(&a, err);
 	if (rc == 0)
 		rpm_accounts_own(&a);
 	vec_release(&a.users);

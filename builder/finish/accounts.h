@@ -9,11 +9,13 @@
 
 struct user {
 	const char *name, *gecos, *home, *shell;
+	const char *line; /* as the base image has it; NULL: new */
 	uint64_t uid, gid;
 };
 
 struct group {
 	const char *name, *members;
+	const char *password, *base_members; /* as the base image has them; NULL: new */
 	uint64_t gid;
 };
 
@@ -30,7 +32,9 @@ struct accounts {
 		struct group *items;
 		size_t len, cap;
 	} groups;
-	bool changed; /* members of a group of the package */
+	bool over_base; /* the base image has accounts, which are kept as they are */
+	bool added;     /* an account that was not read */
+	bool changed;   /* members of a group of the package */
 };
 
 struct user *accounts_user(struct accounts *a, const char *name);

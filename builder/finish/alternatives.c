@@ -22,10 +22,12 @@ struct choice {
 struct alternative {
 	const char *name, *link;
 	bool rpm; /* the first to register it was an .rpm */
+	bool manual; /* the base image's choice, made by hand: it stays */
 	VEC(struct choice) choices;
 };
 
 struct alternatives {
+	struct finish *f;
 	struct arena arena;
 	VEC(struct alternative *) items;
 };
@@ -41,6 +43,69 @@ static void alternatives_release(struct alternatives *a)
 	arena_release(&a->arena);
 }
 
+/* "-5", "120" */
+static bool read_priority(const char *text, int64_t *out)
+{
+	bool minus = *text == '-';
+	uint64_t value;
+
+	if (!slice_u64(slice_str(text + minus), &value) || value > INT32_MAX)
+		return false;
+	*out = minus ? -(int64_t)value : (int64_t)value;
+	return true;
+}
+
+static const char *take_line(struct alternatives *a, struct slice *rest)
+{
+	struct slice line;
+
+	return slice_cut(rest, '\n', &line) ? arena_slice(&a->arena, line) : "";
+}
+
+/*
+ * The choices that the base image registered: "auto", the link, name and link of each slave, an
+ * empty line; then of each choice its path, priority, and a path for each slave.
+ */
+static void parse_record(struct alternatives *a, struct alternative *alternative, struct slice rest)
+{
+	VEC(struct slave) slaves = { 0 };
+	const char *line;
+
+	alternative->manual = str_equal(take_line(a, &rest), "manual");
+	alternative->link = take_line(a, &rest);
+	while (*(line = take_line(a, &rest))) {
+		struct slave s = { .name = line };
+
+		s.link = take_line(a, &rest);
+		vec_push(&slaves, s);
+	}
+	while (*(line = take_line(a, &rest))) {
+		struct choice choice = { .path = line };
+
+		if (!read_priority(take_line(a, &rest), &choice.priority))
+			break;
+		for (size_t i = 0; i < slaves.len; i++) {
+			struct slave s = slaves.items[i];
+
+			s.path = take_line(a, &rest);
+			if (*s.path)
+				vec_push(&choice.slaves, s);
+		}
+		vec_push(&alternative->choices, choice);
+	}
+	vec_release(&slaves);
+}
+
+static void read_base(struct alternatives *a, struct alternative *alternative)
+{
+	cleanup_free char *path = xasprintf("var/lib/dpkg/alternatives/%s", alternative->name);
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error ignored = { 0 };
+
+	if (finish_base_read(a->f, path, &text, &ignored) > 0)
+		parse_record(a, alternative, strbuf_slice(&text));
+}
+
 static struct alternative *find(struct alternatives *a, const char *name, const char *link)
 {
 	struct alternative *alternative;
@@ -53,6 +118,7 @@ static struct alternative *find(struct alternatives *a, const char *name, const 
 	alternative->name = name;
 	alternative->link = link;
 	vec_push(&a->items, alternative);
+	read_base(a, alternative);
 	return alternative;
 }
 
@@ -67,18 +133,6 @@ static bool is_path(const char *path)
 {
 	return path[0] == '/' && !strstr(path, "/../") && !str_ends(path, "/..") &&
 	       !strpbrk(path, "\n$`") && path[1];
-}
-
-/* "-5", "120" */
-static bool read_priority(const char *text, int64_t *out)
-{
-	bool minus = *text == '-';
-	uint64_t value;
-
-	if (!slice_u64(slice_str(text + minus), &value) || value > INT32_MAX)
-		return false;
-	*out = minus ? -(int64_t)value : (int64_t)value;
-	return true;
 }
 
 /* update-alternatives [options] --install LINK NAME PATH PRIORITY [--slave LINK NAME PATH]… */
@@ -111,6 +165,15 @@ static void take_command(struct alternatives *a, const struct script_command *c,
 		if (is_path(s.link) && is_plain_name(s.name) && is_path(s.path))
 			vec_push(&choice.slaves, s);
 		i += 3;
+	}
+	for (i = 0; i < alternative->choices.len; i++) {
+		struct choice *had = &alternative->choices.items[i];
+
+		if (str_equal(had->path, choice.path)) { /* a newer version of the package */
+			vec_release(&had->slaves);
+			*had = choice;
+			return;
+		}
 	}
 	vec_push(&alternative->choices, choice);
 }
@@ -153,7 +216,7 @@ static void write_link(struct finish *f, const char *link, const char *name, con
 	cleanup_free char *entry = xasprintf("etc/alternatives/%s", name),
 			  *target = xasprintf("/etc/alternatives/%s", name);
 
-	finish_link(f, entry, path);
+	finish_relink(f, entry, path);
 	finish_link(f, link + 1, target);
 }
 
@@ -186,7 +249,7 @@ static void slave_names(const struct alternative *a, struct strbuf *header, stru
 	vec_release(&all);
 }
 
-static void write_record(struct finish *f, struct alternative *a)
+static int write_record(struct finish *f, struct alternative *a, struct error *err)
 {
 	cleanup_strbuf struct strbuf b = { 0 };
 	cleanup_map struct map names = { 0 };
@@ -213,7 +276,7 @@ static void write_record(struct finish *f, struct alternative *a)
 		}
 	}
 	strbuf_addc(&b, '\n');
-	finish_text(f, path, 0644, strbuf_slice(&b));
+	return finish_update(f, path, 0644, strbuf_slice(&b), err);
 }
 
 /* Choices as they were registered, each with the slaves of the first, in its order. */
@@ -248,7 +311,7 @@ static void write_rpm_record(struct finish *f, const struct alternative *a)
 	finish_text(f, path, 0644, strbuf_slice(&b));
 }
 
-static void write_alternative(struct finish *f, struct alternative *a)
+static int write_alternative(struct finish *f, struct alternative *a, struct error *err)
 {
 	const struct choice *best = NULL;
 	size_t there = 0;
@@ -265,8 +328,8 @@ static void write_alternative(struct finish *f, struct alternative *a)
 		if (!best || a->choices.items[i].priority > best->priority)
 			best = &a->choices.items[i];
 	}
-	if (!best)
-		return;
+	if (!best || a->manual)
+		return 0;
 	write_link(f, a->link, a->name, best->path);
 	for (size_t i = 0; i < best->slaves.len; i++) {
 		const struct slave *s = &best->slaves.items[i];
@@ -274,15 +337,16 @@ static void write_alternative(struct finish *f, struct alternative *a)
 		if (is_there(f, s->path))
 			write_link(f, s->link, s->name, s->path);
 	}
-	if (a->rpm)
-		write_rpm_record(f, a);
-	else
-		write_record(f, a);
+	if (!a->rpm)
+		return write_record(f, a, err);
+	write_rpm_record(f, a);
+	return 0;
 }
 
 int finish_alternatives(struct finish *f, struct error *err)
 {
-	struct alternatives a = { 0 };
+	struct alternatives a = { .f = f };
+	int rc = 0;
 
 	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
 		const struct component *c = f->rootfs->parts.items[i].component;
@@ -290,8 +354,8 @@ int finish_alternatives(struct finish *f, struct error *err)
 		if (c->kind == COMPONENT_DEB || c->kind == COMPONENT_RPM)
 			take_scripts(&a, c);
 	}
-	for (size_t i = 0; i < a.items.len; i++)
-		write_alternative(f, a.items.items[i]);
+	for (size_t i = 0; i < a.items.len && rc == 0; i++)
+		rc = write_alternative(f, a.items.items[i], err);
 	alternatives_release(&a);
-	return finish_flush(f, err);
+	return rc < 0 ? -1 : finish_flush(f, err);
 }

@@ -52,9 +52,10 @@ static int add(struct bundle *b, const struct rootfs_node *n, struct error *err)
 	return 0;
 }
 
+static const char root[] = "usr/share/ca-certificates/";
+
 static int collect(struct bundle *b, struct error *err)
 {
-	static const char root[] = "usr/share/ca-certificates/";
 	struct rootfs_nodes all = { 0 };
 	int rc = 0;
 
@@ -72,14 +73,35 @@ static int collect(struct bundle *b, struct error *err)
 	return rc;
 }
 
+/* Whether there is a certificate that the base image does not have. */
+static bool has_new(struct finish *f)
+{
+	struct rootfs_nodes all = { 0 };
+	bool found = false;
+
+	rootfs_sorted(f->rootfs, &all);
+	for (size_t i = 0; i < all.len && !found; i++)
+		found = str_starts(all.items[i]->tar.path, root) && all.items[i]->owner &&
+			all.items[i]->owner->kind != COMPONENT_BASE &&
+			str_ends(all.items[i]->tar.path, ".crt");
+	vec_release(&all);
+	return found;
+}
+
 int finish_certificates(struct finish *f, struct error *err)
 {
 	struct bundle b = { .f = f };
-	int rc = collect(&b, err);
+	int rc;
+
+	if (f->base && !has_new(f))
+		return 0;
+	rc = collect(&b, err);
 
 	if (rc == 0 && b.text.len) {
-		finish_text(f, "etc/ca-certificates.conf", 0644, strbuf_slice(&b.list));
-		finish_text(f, "etc/ssl/certs/ca-certificates.crt", 0644, strbuf_slice(&b.text));
+		rc = finish_update(f, "etc/ca-certificates.conf", 0644, strbuf_slice(&b.list), err);
+		if (rc == 0)
+			rc = finish_update(f, "etc/ssl/certs/ca-certificates.crt", 0644,
+					   strbuf_slice(&b.text), err);
 		/* where a libssl without the openssl package looks */
 		finish_link(f, "usr/lib/ssl/cert.pem", "/etc/ssl/certs/ca-certificates.crt");
 		finish_link(f, "usr/lib/ssl/certs", "/etc/ssl/certs");

@@ -1,7 +1,8 @@
 /*
  * The package database in its full form, so that apt and scanners go on from it:
  * /var/lib/dpkg/status, info/NAME.{list,md5sums,conffiles,…}, arch. The lists name the paths as
- * they are in the image.
+ * they are in the image. Over a base image its own records go on: a file for each package
+ * (status.d) where it has those, and never both forms.
  * Source: dpkg(1), deb-control(5); Debian policy 5 and appendix.
  */
 #include "base/md5.h"
@@ -24,7 +25,8 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /* "/." first, then every path of the package and of its directories, each once. */
-static void write_list(struct finish *f, const struct rootfs_part *part, const char *info)
+static int write_list(struct finish *f, const struct rootfs_part *part, const char *info,
+		      struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	cleanup_free char *path = xasprintf("var/lib/dpkg/info/%s.list", info);
@@ -43,18 +45,18 @@ static void write_list(struct finish *f, const struct rootfs_part *part, const c
 		last = paths.items[i];
 	}
 	vec_release(&paths);
-	finish_text(f, path, 0644, strbuf_slice(&text));
+	return finish_update(f, path, 0644, strbuf_slice(&text), err);
 }
 
 /* The lines of md5sums with the paths as they are in the image. */
-static void write_md5sums(struct finish *f, const struct component *c, const char *info)
+static int write_md5sums(struct finish *f, const struct component *c, const char *path,
+			 struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
-	cleanup_free char *path = xasprintf("var/lib/dpkg/info/%s.md5sums", info);
 	struct slice rest = c->md5sums, line;
 
 	if (!c->md5sums.len)
-		return;
+		return 0;
 	while (slice_cut(&rest, '\n', &line)) {
 		struct error ignored = { 0 };
 		cleanup_free char *name = NULL;
@@ -67,7 +69,7 @@ static void write_md5sums(struct finish *f, const struct component *c, const cha
 		strbuf_add(&text, line.data, 34);
 		strbuf_addf(&text, "%s\n", placed ? placed : name);
 	}
-	finish_text(f, path, 0644, strbuf_slice(&text));
+	return finish_update(f, path, 0644, strbuf_slice(&text), err);
 }
 
 /* The component's own file of that path, whatever became of it in the tree. */
@@ -139,24 +141,31 @@ static int add_status(struct strbuf *status, const struct component *c, const st
 	return 0;
 }
 
-static void write_info(struct finish *f, const struct rootfs_part *part, const char *info)
+static int write_member(struct finish *f, const char *info, const char *member, uint32_t mode,
+			struct slice text, struct error *err)
+{
+	cleanup_free char *path = xasprintf("var/lib/dpkg/info/%s.%s", info, member);
+
+	return finish_update(f, path, mode, text, err);
+}
+
+static int write_info(struct finish *f, const struct rootfs_part *part, const char *info,
+		      struct error *err)
 {
 	const struct component *c = part->component;
-	cleanup_free char *conffiles = xasprintf("var/lib/dpkg/info/%s.conffiles", info),
-			  *triggers = xasprintf("var/lib/dpkg/info/%s.triggers", info);
+	cleanup_free char *md5sums = xasprintf("var/lib/dpkg/info/%s.md5sums", info);
 
-	write_list(f, part, info);
-	write_md5sums(f, c, info);
-	if (c->conffiles.len)
-		finish_text(f, conffiles, 0644, c->conffiles);
-	if (c->triggers.len)
-		finish_text(f, triggers, 0644, c->triggers);
+	if (write_list(f, part, info, err) < 0 || write_md5sums(f, c, md5sums, err) < 0 ||
+	    (c->conffiles.len && write_member(f, info, "conffiles", 0644, c->conffiles, err) < 0) ||
+	    (c->triggers.len && write_member(f, info, "triggers", 0644, c->triggers, err) < 0))
+		return -1;
 	for (size_t i = 0; i < c->scripts.len; i++) {
 		const struct component_script *s = &c->scripts.items[i];
-		cleanup_free char *path = xasprintf("var/lib/dpkg/info/%s.%s", info, s->name);
 
-		finish_text(f, path, 0755, slice_of(s->text, s->len));
+		if (write_member(f, info, s->name, 0755, slice_of(s->text, s->len), err) < 0)
+			return -1;
 	}
+	return 0;
 }
 
 static int compare_parts(const void *a, const void *b)
@@ -165,6 +174,168 @@ static int compare_parts(const void *a, const void *b)
 	int order = strcmp((*x)->component->name, (*y)->component->name);
 
 	return order ? order : strcmp((*x)->component->arch, (*y)->component->arch);
+}
+
+/* ---- over a base image ---- */
+
+/* A stanza's raw text off the front of *rest. */
+static bool next_stanza(struct slice *rest, struct slice *out)
+{
+	const uint8_t *end;
+
+	while (rest->len && rest->data[0] == '\n')
+		*rest = slice_of(rest->data + 1, rest->len - 1);
+	if (!rest->len)
+		return false;
+	end = memmem(rest->data, rest->len, "\n\n", 2);
+	*out = end ? slice_of(rest->data, (size_t)(end - rest->data) + 1) : *rest;
+	*rest = slice_of(rest->data + out->len, rest->len - out->len);
+	return true;
+}
+
+static bool same_package(const struct component *c, const struct deb822 *stanza)
+{
+	struct slice arch = deb822_get(stanza, "Architecture");
+
+	if (!slice_is(deb822_get(stanza, "Package"), c->name))
+		return false;
+	return slice_is(arch, c->arch) || slice_is(arch, "all") || str_equal(c->arch, "all");
+}
+
+/* The package of ours that takes the place of a stanza of the base image, or NULL. */
+static const struct rootfs_part *successor(struct finish *f, struct slice text,
+					   struct deb822 *stanza)
+{
+	struct error ignored = { 0 };
+	size_t line = 1;
+
+	if (deb822_next(&text, "status", &line, stanza, &ignored) != 1)
+		return NULL;
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		const struct rootfs_part *part = &f->rootfs->parts.items[i];
+
+		if (part->component->kind == COMPONENT_DEB && same_package(part->component, stanza))
+			return part;
+	}
+	return NULL;
+}
+
+/* What stays of the base image's own text. */
+static void keep_stanzas(struct finish *f, struct strbuf *out)
+{
+	struct slice rest = f->base ? strbuf_slice(&f->base->packages) : (struct slice){ 0 }, text;
+
+	while (next_stanza(&rest, &text)) {
+		cleanup_deb822 struct deb822 stanza = { 0 };
+
+		if (successor(f, text, &stanza))
+			continue;
+		strbuf_add(out, text.data, text.len);
+		if (text.data[text.len - 1] != '\n')
+			strbuf_addc(out, '\n');
+		strbuf_addc(out, '\n');
+	}
+}
+
+static void note_paths(const struct rootfs_part *part, struct map *out)
+{
+	for (size_t i = 0; i < part->nodes.len; i++) {
+		if (part->nodes.items[i])
+			map_put(out, part->nodes.items[i]->tar.path, out);
+	}
+}
+
+/* Remove what a list names and the new version does not bring. Configuration stays, as with dpkg.
+ */
+static void remove_listed(struct finish *f, const struct rootfs_part *part, struct slice list)
+{
+	cleanup_map struct map brought = { 0 };
+	struct slice line;
+
+	note_paths(part, &brought);
+	while (slice_cut(&list, '\n', &line)) {
+		cleanup_free char *path = NULL;
+		struct error ignored = { 0 };
+		struct rootfs_node *n;
+		const char *placed;
+
+		if (line.len < 2 || line.data[0] != '/')
+			continue;
+		path = xstrndup((const char *)line.data + 1, line.len - 1);
+		placed = rootfs_place(f->rootfs, path, &ignored);
+		n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
+		if (n && n->tar.type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE &&
+		    !map_has(&brought, placed) && !str_starts(placed, "etc/"))
+			rootfs_remove(f->rootfs, n);
+	}
+}
+
+/* Files in info/ of the version before, before those of the new one are written. */
+static void remove_members(struct finish *f, const char *info)
+{
+	cleanup_free char *prefix = xasprintf("var/lib/dpkg/info/%s.", info);
+	struct rootfs_nodes members = { 0 };
+
+	rootfs_list(f->rootfs, "var/lib/dpkg/info", &members);
+	for (size_t i = 0; i < members.len; i++) {
+		struct rootfs_node *n = members.items[i];
+
+		if (str_starts(n->tar.path, prefix) && n->tar.type != TAR_DIR && n->owner &&
+		    n->owner->kind == COMPONENT_BASE && !strchr(n->tar.path + strlen(prefix), '.'))
+			rootfs_remove(f->rootfs, n);
+	}
+	vec_release(&members);
+}
+
+/* A package of the base image that ours takes the place of: what only it had goes. */
+static int replace_package(struct finish *f, const struct rootfs_part *part,
+			   const struct deb822 *old, struct error *err)
+{
+	struct slice name = deb822_get(old, "Package"), arch = deb822_get(old, "Architecture");
+	bool same = slice_is(deb822_get(old, "Multi-Arch"), "same");
+	cleanup_free char *info =
+		xasprintf("%.*s%s%.*s", (int)name.len, (const char *)name.data, same ? ":" : "",
+			  same ? (int)arch.len : 0, (const char *)arch.data);
+	cleanup_free char *list = xasprintf("var/lib/dpkg/info/%s.list", info);
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	if (finish_base_read(f, list, &text, err) < 0)
+		return -1;
+	remove_listed(f, part, strbuf_slice(&text));
+	remove_members(f, info);
+	return 0;
+}
+
+static int replace_packages(struct finish *f, struct error *err)
+{
+	struct slice rest = strbuf_slice(&f->base->packages), text;
+
+	while (next_stanza(&rest, &text)) {
+		cleanup_deb822 struct deb822 stanza = { 0 };
+		const struct rootfs_part *part = successor(f, text, &stanza);
+
+		if (part && replace_package(f, part, &stanza, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- all packages ---- */
+
+/* A file for each package, as the base image has them. */
+static int write_status_d(struct finish *f, const struct component *c, const struct deb822 *stanza,
+			  struct error *err)
+{
+	cleanup_free char *path = xasprintf("var/lib/dpkg/status.d/%s", c->name),
+			  *md5sums = xasprintf("var/lib/dpkg/status.d/%s.md5sums", c->name);
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	if (add_status(&text, c, stanza, err) < 0)
+		return -1;
+	strbuf_truncate(&text, text.len - 1); /* the empty line after it */
+	if (finish_update(f, path, 0644, strbuf_slice(&text), err) < 0)
+		return -1;
+	return write_md5sums(f, c, md5sums, err);
 }
 
 static int take_package(struct finish *f, const struct rootfs_part *part, struct strbuf *status,
@@ -181,8 +352,11 @@ static int take_package(struct finish *f, const struct rootfs_part *part, struct
 	if (rc == 0)
 		return error_set(err, ERROR_FORMAT, "%s: the package has no control data",
 				 part->component->name);
+	if (f->base && f->base->dpkg == BASE_DPKG_STATUS_D)
+		return write_status_d(f, part->component, &stanza, err);
 	info = info_name(part->component, &stanza);
-	write_info(f, part, info);
+	if (write_info(f, part, info, err) < 0)
+		return -1;
 	return add_status(status, part->component, &stanza, err);
 }
 
@@ -194,10 +368,30 @@ static const char dash_diversions[] = "/usr/share/man/man1/sh.1.gz\n"
 				      "/bin/sh.distrib\n"
 				      "dash\n";
 
+/* The full form's own files. */
+static int write_database(struct finish *f, const struct strbuf *status, struct error *err)
+{
+	cleanup_free char *arch = xasprintf("%s\n", f->platform.architecture);
+
+	if (finish_update(f, "var/lib/dpkg/status", 0644, strbuf_slice(status), err) < 0)
+		return -1;
+	finish_text(f, "var/lib/dpkg/arch", 0644, slice_str(arch));
+	finish_text(f, "var/lib/dpkg/available", 0644, slice_str(""));
+	finish_text(f, "var/lib/dpkg/diversions", 0644,
+		    slice_str(rootfs_component(f->rootfs, COMPONENT_DEB, "dash") ? dash_diversions
+										 : ""));
+	finish_text(f, "var/lib/dpkg/statoverride", 0644, slice_str(""));
+	finish_text(f, "var/lib/dpkg/info/format", 0644, slice_str("1\n"));
+	finish_dir(f, "var/lib/dpkg/updates", 0755, 0, 0);
+	finish_dir(f, "var/lib/dpkg/triggers", 0755, 0, 0);
+	return 0;
+}
+
 int finish_dpkg(struct finish *f, struct error *err)
 {
 	VEC(const struct rootfs_part *) parts = { 0 };
 	cleanup_strbuf struct strbuf status = { 0 };
+	bool per_package = f->base && f->base->dpkg == BASE_DPKG_STATUS_D;
 	int rc = 0;
 
 	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
@@ -205,23 +399,14 @@ int finish_dpkg(struct finish *f, struct error *err)
 			vec_push(&parts, &f->rootfs->parts.items[i]);
 	}
 	vec_sort(&parts, compare_parts);
+	if (parts.len && f->base) {
+		rc = replace_packages(f, err);
+		keep_stanzas(f, &status);
+	}
 	for (size_t i = 0; i < parts.len && rc == 0; i++)
 		rc = take_package(f, parts.items[i], &status, err);
-	if (rc == 0 && parts.len) {
-		cleanup_free char *arch = xasprintf("%s\n", f->platform.architecture);
-
-		finish_text(f, "var/lib/dpkg/status", 0644, strbuf_slice(&status));
-		finish_text(f, "var/lib/dpkg/arch", 0644, slice_str(arch));
-		finish_text(f, "var/lib/dpkg/available", 0644, slice_str(""));
-		finish_text(f, "var/lib/dpkg/diversions", 0644,
-			    slice_str(rootfs_component(f->rootfs, COMPONENT_DEB, "dash")
-					      ? dash_diversions
-					      : ""));
-		finish_text(f, "var/lib/dpkg/statoverride", 0644, slice_str(""));
-		finish_text(f, "var/lib/dpkg/info/format", 0644, slice_str("1\n"));
-		finish_dir(f, "var/lib/dpkg/updates", 0755, 0, 0);
-		finish_dir(f, "var/lib/dpkg/triggers", 0755, 0, 0);
-	}
+	if (rc == 0 && parts.len && !per_package)
+		rc = write_database(f, &status, err);
 	vec_release(&parts);
 	return rc;
 }

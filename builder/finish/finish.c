@@ -55,10 +55,67 @@ bool finish_has_rpms(const struct finish *f)
 	return false;
 }
 
+/* The node of the base image at a path, or NULL when there is none or something replaced it. */
+static struct rootfs_node *base_node(struct finish *f, const char *path)
+{
+	struct error ignored = { 0 };
+	const char *placed = f->base ? rootfs_place(f->rootfs, path, &ignored) : NULL;
+	struct rootfs_node *n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
+
+	return n && n->owner && n->owner->kind == COMPONENT_BASE ? n : NULL;
+}
+
+int finish_base_read(struct finish *f, const char *path, struct strbuf *out, struct error *err)
+{
+	struct rootfs_node *n = base_node(f, path);
+
+	if (!n || n->tar.type == TAR_DIR)
+		return 0;
+	n = rootfs_resolve(f->rootfs, path);
+	if (!n || n->tar.type != TAR_FILE)
+		return 0;
+	return rootfs_read(f->rootfs, path, 64 * MIB, out, err) < 0 ? -1 : 1;
+}
+
+int finish_update(struct finish *f, const char *path, uint32_t mode, struct slice text,
+		  struct error *err)
+{
+	struct rootfs_node *n = base_node(f, path);
+	struct component_entry *e;
+	struct digest old, new;
+
+	if (!n) {
+		finish_text(f, path, mode, text);
+		return 0;
+	}
+	if (n->tar.type == TAR_FILE) {
+		new = digest_of(text);
+		if (rootfs_digest(rootfs_entry(n), &old, err) < 0)
+			return -1;
+		if (digest_equal(&old, &new))
+			return 0;
+	}
+	e = component_add_text(f->metadata, path, n->tar.type == TAR_FILE ? n->tar.mode : mode,
+			       text);
+	e->tar.uid = n->tar.type == TAR_FILE ? n->tar.uid : 0;
+	e->tar.gid = n->tar.type == TAR_FILE ? n->tar.gid : 0;
+	return 0;
+}
+
 void finish_link(struct finish *f, const char *path, const char *target)
 {
 	if (!is_taken(f, path))
 		component_add_symlink(f->metadata, path, target);
+}
+
+void finish_relink(struct finish *f, const char *path, const char *target)
+{
+	struct rootfs_node *n = base_node(f, path);
+
+	if (n && n->tar.type == TAR_SYMLINK && !str_equal(n->tar.link, target))
+		component_add_symlink(f->metadata, path, target);
+	else
+		finish_link(f, path, target);
 }
 
 void finish_dir(struct finish *f, const char *path, uint32_t mode, uint64_t uid, uint64_t gid)

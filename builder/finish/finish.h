@@ -6,6 +6,7 @@
 #ifndef BUILDER_FINISH_FINISH_H
 #define BUILDER_FINISH_FINISH_H
 
+#include "builder/base_image.h"
 #include "builder/build.h"
 #include "builder/rootfs.h"
 #include "manifests/lockfile.h"
@@ -18,10 +19,11 @@ struct finish {
 	const struct stack_stage *stage;
 	const struct lock_stack *solved;
 	struct platform platform;
-	struct component *metadata; /* attached to rootfs; owned by it */
-	struct component *cuda;     /* the same */
-	bool final;                 /* of the image; false: of a build stage */
-	struct arena *arena;        /* of the report's texts */
+	const struct base_image *base; /* what the tree sits on; NULL: nothing */
+	struct component *metadata;    /* attached to rootfs; owned by it */
+	struct component *cuda;        /* the same */
+	bool final;                    /* of the image; false: of a build stage */
+	struct arena *arena;           /* of the report's texts */
 	struct {
 		struct build_action *items;
 		size_t len, cap;
@@ -46,6 +48,17 @@ void finish_replace(struct finish *f, const char *path, uint32_t mode, struct sl
 /* The entry, for those who set an owner; NULL when something is there. */
 struct component_entry *finish_file(struct finish *f, const char *path, uint32_t mode,
 				    struct slice text);
+/*
+ * As finish_text, but what the base image has there is replaced, with its owner and mode kept;
+ * nothing is added when it has the very content. For files that describe the whole set.
+ */
+int finish_update(struct finish *f, const char *path, uint32_t mode, struct slice text,
+		  struct error *err) MUST_USE;
+/* As finish_link, but a symlink of the base image is led elsewhere. */
+void finish_relink(struct finish *f, const char *path, const char *target);
+/* The content of a file of the base image; false when it has none there. -1 on error, 1, 0. */
+int finish_base_read(struct finish *f, const char *path, struct strbuf *out,
+		     struct error *err) MUST_USE;
 /* Place what was added since the last call. */
 int finish_flush(struct finish *f, struct error *err) MUST_USE;
 /* The multiarch triplet of the platform: "x86_64-linux-gnu". */

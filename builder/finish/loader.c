@@ -166,6 +166,10 @@ static int read_soname(struct loader *l, struct rootfs_node *n, const char *name
 	cleanup_elf struct elf elf = { 0 };
 	struct error ignored = { 0 };
 
+	if (rootfs_entry(n)->content.soname) {
+		*out = arena_strdup(&l->arena, rootfs_entry(n)->content.soname);
+		return **out != '\0';
+	}
 	if (n->tar.size < 64)
 		return 0;
 	if (read_head(n, &bytes, err) < 0)
@@ -334,8 +338,7 @@ static int make_cache(struct loader *l, struct error *err)
 			return -1;
 	}
 	ldcache_write(l->entries.items, l->entries.len, &cache);
-	finish_text(l->f, "etc/ld.so.cache", 0644, strbuf_slice(&cache));
-	return 0;
+	return finish_update(l->f, "etc/ld.so.cache", 0644, strbuf_slice(&cache), err);
 }
 
 /* True when the image has glibc's loader: only that reads a cache. */
@@ -345,14 +348,34 @@ static bool has_glibc(struct finish *f)
 	       rootfs_resolve(f->rootfs, "lib/ld-linux-aarch64.so.1");
 }
 
+/* Something above the base image that the loader has to find, or where to look. */
+static bool brings_libraries(struct finish *f)
+{
+	struct rootfs_nodes all = { 0 };
+	bool found = false;
+
+	rootfs_sorted(f->rootfs, &all);
+	for (size_t i = 0; i < all.len && !found; i++) {
+		const struct rootfs_node *n = all.items[i];
+		const char *slash = strrchr(n->tar.path, '/');
+
+		if (!n->owner || n->owner->kind == COMPONENT_BASE || n->tar.type == TAR_DIR)
+			continue;
+		found = is_library_name(slash ? slash + 1 : n->tar.path) ||
+			str_starts(n->tar.path, "etc/ld.so.conf");
+	}
+	vec_release(&all);
+	return found;
+}
+
 int finish_loader(struct finish *f, struct error *err)
 {
 	struct loader l = { .f = f };
 	bool arm = str_equal(f->platform.architecture, "arm64");
 	int rc;
 
-	if (!has_glibc(f))
-		return 0;
+	if (!has_glibc(f) || (f->base && !brings_libraries(f)))
+		return 0; /* the base image's cache is right as it is */
 	l.flags = arm ? LDCACHE_AARCH64_LIB64 : LDCACHE_X86_64_LIB64;
 	l.machine = arm ? ELF_MACHINE_AARCH64 : ELF_MACHINE_X86_64;
 	rc = configure(f, err);

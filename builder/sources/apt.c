@@ -182,6 +182,20 @@ static void keep_versions(struct apt_session *s, const char *stage)
 	}
 }
 
+/* The base image has it, in a version that is asked for: apt leaves it at that. */
+static bool is_installed(struct apt_session *s, const struct deb_spec *spec)
+{
+	uint32_t at = s->context->base ? deb_find(&s->universe, spec, "base") : DEB_NONE;
+	const struct deb_package *p;
+
+	if (at == DEB_NONE)
+		return false;
+	p = &s->universe.packages.items[at];
+	out_verbose(s->context->out, "%.*s %.*s is in the base image", (int)p->name.len,
+		    (const char *)p->name.data, (int)p->version.len, (const char *)p->version.data);
+	return true;
+}
+
 static int find_root(struct apt_session *s, const struct source_request *request,
 		     const struct stack_package *package, struct roots *roots, struct error *err)
 {
@@ -208,6 +222,8 @@ static int find_root(struct apt_session *s, const struct source_request *request
 			"platform's is %s",
 			package->spec, s->arch);
 	spec.arch = (struct slice){ 0 };
+	if (is_installed(s, &spec))
+		return 0;
 	at = DEB_NONE;
 	if (!spec.version.len) {
 		spec.version = kept_version(s, request, spec.name);
@@ -288,6 +304,8 @@ static int append(struct apt_session *s, const struct roots *roots, const char *
 			.toolkit = from_toolkit(&s->universe, roots, answer, c->package),
 		};
 
+		if (index->installed)
+			continue;
 		if (digest_parse_sha256_hex(p->sha256, &input.digest, err) < 0)
 			return error_wrap(err, "%s", input.name);
 		vec_push(&s->context->inputs->inputs, input);

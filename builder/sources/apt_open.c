@@ -328,11 +328,34 @@ static int add_explicit(struct apt_session *s, const struct stack_source *source
 	return 0;
 }
 
+/* What the base image has, as an index of its own. */
+static int add_installed(struct apt_session *s, struct error *err)
+{
+	static const struct deb_index index = { .id = "base",
+						.label_text = "the base image's package database",
+						.base = "",
+						.host = "",
+						.suite = "",
+						.codename = "",
+						.origin = "",
+						.label = "",
+						.release_version = "",
+						.component = "",
+						.installed = true };
+
+	if (!s->context->base)
+		return 0;
+	return deb_universe_add(&s->universe, &index, strbuf_slice(&s->context->base->packages),
+				NULL, err);
+}
+
 int apt_session_open(struct apt_session *s, struct error *err)
 {
 	const struct stack *stack = s->context->stack;
 
 	s->universe.arch = s->arch;
+	if (add_installed(s, err) < 0)
+		return -1;
 	for (size_t i = 0; i < stack->source_count; i++) {
 		const struct stack_source *source = &stack->sources[i];
 		int rc = 0;
@@ -343,7 +366,7 @@ int apt_session_open(struct apt_session *s, struct error *err)
 		if (rc < 0)
 			return -1;
 	}
-	if (!s->universe.indexes.len)
+	if (s->universe.indexes.len == (s->context->base ? 1 : 0))
 		return error_set(err, s->skipped ? ERROR_NETWORK : ERROR_NOT_FOUND,
 				 "no apt source could be read%s%s", s->skipped ? ": " : "",
 				 s->skipped ? s->skipped : "");

@@ -7,6 +7,7 @@
 #define BUILDER_SOURCES_PACKAGE_SOURCE_H
 
 #include "base/out.h"
+#include "builder/base_image.h"
 #include "builder/component.h"
 #include "builder/store.h"
 #include "manifests/lockfile.h"
@@ -86,6 +87,7 @@ struct source_context {
 	struct redist_catalogs *redist; /* for redist sources */
 	struct apt_sessions *apt;       /* where opened repositories are kept, or NULL */
 	struct rpm_sessions *rpm;
+	const struct base_image *base;  /* what is installed already; NULL: nothing */
 };
 
 /* What one stage wants of one source. */

@@ -178,6 +178,24 @@ static int check_file(struct resolving *r, const struct reported *item, struct e
 	return 0;
 }
 
+/* The base image has that very version; of another one the user should know. */
+static bool is_in_base(const struct resolving *r, const struct lock_input *input)
+{
+	const char *there = base_image_distribution(r->context->base, input->name);
+
+	if (!there)
+		return false;
+	if (str_equal(there, input->version)) {
+		out_verbose(r->context->out, "%s %s is in the base image", input->name, there);
+		return true;
+	}
+	out_warn(r->context->out,
+		 "%s: the base image has %s, and %s goes over it; ask for the base's version to "
+		 "keep that",
+		 input->name, there, input->version);
+	return false;
+}
+
 static int take_item(struct resolving *r, const json_t *item, const char *where, struct error *err)
 {
 	struct arena *arena = &r->context->lock->arena;
@@ -200,7 +218,8 @@ static int take_item(struct resolving *r, const json_t *item, const char *where,
 	if (json_is_true(json_object_get(item, "is_yanked")) && !r->yanked_shown)
 		out_warn(r->context->out, "%s %s was withdrawn (yanked) by its publisher",
 			 what.name, what.version);
-	vec_push(&r->context->inputs->inputs, input);
+	if (!is_in_base(r, &input))
+		vec_push(&r->context->inputs->inputs, input);
 	return 0;
 }
 

@@ -73,6 +73,20 @@ static int manifest_python(const struct stack *stack, unsigned *out_minor, struc
 	return 0;
 }
 
+/* The base image's Python, unless the manifest names another. */
+static bool python_of_base(const struct source_context *context, unsigned wanted,
+			   struct wheel_target *out)
+{
+	uint64_t minor;
+
+	if (!slice_u64(slice_str(context->base->python + strlen("3.")), &minor) ||
+	    (wanted && wanted != minor))
+		return false;
+	out->python_minor = (unsigned)minor;
+	out->python_full = context->base->python;
+	return true;
+}
+
 static int find_python(const struct source_context *context, const struct stack_stage *stage,
 		       struct arena *arena, struct wheel_target *out, struct error *err)
 {
@@ -96,6 +110,8 @@ static int find_python(const struct source_context *context, const struct stack_
 		out->python_full = upstream(in->version, arena);
 		return 0;
 	}
+	if (context->base && context->base->python && python_of_base(context, wanted, out))
+		return 0;
 	out->python_minor = wanted ? wanted : 11;
 	out->python_full = wanted ? stack->stack.python : "3.11";
 	return 0;
@@ -105,13 +121,22 @@ int wheel_target_of(const struct source_context *context, const struct source_re
 		    struct arena *arena, struct wheel_target *out, struct error *err)
 {
 	const struct lock_input *libc = locked_deb(context, request->stage, "libc6");
+	const char *version = NULL;
 	struct slice rest, part;
 	uint64_t minor;
 
 	*out = (struct wheel_target){ .glibc_minor = 28 };
 	out->machine = str_equal(context->platform.architecture, "arm64") ? "aarch64" : "x86_64";
-	if (libc) {
-		rest = slice_str(upstream(libc->version, arena));
+	if (libc)
+		version = upstream(libc->version, arena);
+	else if (context->base)
+		version = context->base->glibc;
+	if (!version && context->base && context->base->musl)
+		return error_set(err, ERROR_USAGE,
+				 "the base image has musl for a C library, and wheels are chosen "
+				 "for glibc alone; take a base image with glibc");
+	if (version) {
+		rest = slice_str(version);
 		if (slice_cut(&rest, '.', &part) && slice_is(part, "2") &&
 		    slice_cut(&rest, '.', &part) && slice_u64(part, &minor) && minor < 100)
 			out->glibc_minor = (unsigned)minor;
