@@ -58,7 +58,7 @@ enum component_kind {
 	COMPONENT_FINISH, /* what gpuimg made */
 	COMPONENT_REDIST, /* an archive of a redistrib manifest, placed as a toolkit */
 	COMPONENT_RPM,
-	COMPONENT_BASE,   /* what the layers of the base image show: in no layer of ours */
+	COMPONENT_BASE, /* what the layers of the base image show: in no layer of ours */
 };
 
 /* A maintainer script, for the report of what was not reproduced. */

@@ -104,7 +104,7 @@ static char *authorization_for(const struct fetch *f, const struct lock_input *i
 static bool has_kind(const struct fetch *f, enum lock_kind kind)
 {
 	for (size_t i = 0; i < f->inputs.len; i++) {
-		if (f->inputs.items[i]->kind == kind)
+		if (f->inputs.items[i].input->kind == kind)
 			return true;
 	}
 	return false;

@@ -230,7 +230,8 @@ static void push_whiteouts(struct maker *m, struct layer_entries *out)
 			.type = TAR_FILE, .link = "", .mode = 0644, .mtime = FIXED_MTIME
 		};
 		tar->path = arena_printf(&m->plan->arena, "%.*s.wh.%s", (int)dir, path, path + dir);
-		vec_push(out, ((struct layer_entry){ tar, &nothing, empty }));
+		vec_push(out, ((struct layer_entry){
+				      .tar = tar, .content = &nothing, .identity = empty }));
 	}
 }
 

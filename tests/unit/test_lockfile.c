@@ -275,7 +275,7 @@ static void test_a_kind_of_later_versions_asks_for_a_new_lock(void **state)
 {
 	(void)state;
 	check_change("\"deb\"", "\"apk\"", ERROR_USAGE,
-		     INPUT ".kind: 'apk' is not deb, wheel, rpm, tree or redist; make the lock "
+		     INPUT ".kind: 'apk' is not deb, wheel, rpm, tree, redist or image; make the lock "
 			   "anew with gpuimg lock");
 }
 
