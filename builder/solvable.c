@@ -119,8 +119,8 @@ static void take(const struct stack *stack, const struct tables *tables, const s
 
 /* Warnings and the choice are those of the first platform: one stack is locked for all. */
 static int solve(const struct stack *stack, const struct tables *tables, size_t index,
-		 const struct base_image *base, const struct out *out_text, struct arena *arena, struct solved_stack *out,
-		 struct error *err)
+		 const struct base_image *base, const struct out *out_text, struct arena *arena,
+		 struct solved_stack *out, struct error *err)
 {
 	const char *platform = stack->platforms.items[index];
 	struct stack_request asked = stack->stack;
@@ -160,7 +160,8 @@ int solvable_check(const struct stack *stack, const struct base_image *bases,
 	if (tables_load(NULL, &tables, err) < 0)
 		return -1;
 	for (size_t i = 0; i < stack->platforms.count; i++) {
-		if (solve(stack, &tables, i, bases ? &bases[i] : NULL, out_text, arena, out, err) < 0)
+		if (solve(stack, &tables, i, bases ? &bases[i] : NULL, out_text, arena, out, err) <
+		    0)
 			return -1;
 	}
 	return 0;

@@ -87,7 +87,7 @@ struct source_context {
 	struct redist_catalogs *redist; /* for redist sources */
 	struct apt_sessions *apt;       /* where opened repositories are kept, or NULL */
 	struct rpm_sessions *rpm;
-	const struct base_image *base;  /* what is installed already; NULL: nothing */
+	const struct base_image *base; /* what is installed already; NULL: nothing */
 };
 
 /* What one stage wants of one source. */

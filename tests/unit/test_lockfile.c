@@ -275,8 +275,9 @@ static void test_a_kind_of_later_versions_asks_for_a_new_lock(void **state)
 {
 	(void)state;
 	check_change("\"deb\"", "\"apk\"", ERROR_USAGE,
-		     INPUT ".kind: 'apk' is not deb, wheel, rpm, tree, redist or image; make the lock "
-			   "anew with gpuimg lock");
+		     INPUT
+		     ".kind: 'apk' is not deb, wheel, rpm, tree, redist or image; make the lock "
+		     "anew with gpuimg lock");
 }
 
 static void test_digests_are_checked(void **state)
