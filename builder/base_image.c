@@ -1,7 +1,7 @@
 #include "builder/base_image.h"
 
 #include "builder/layer.h"
-#include "builder/sources/wheel_meta.h"
+#include "formats/wheel_meta.h"
 #include "formats/deb822.h"
 #include "manifests/dotted.h"
 #include "oci/mediatype.h"
