@@ -1,6 +1,7 @@
 #include "builder/lock.h"
 
 #include "builder/layer.h"
+#include "builder/settled.h"
 #include "builder/solvable.h"
 #include "builder/sources/package_source.h"
 #include "builder/toolkit.h"
@@ -12,7 +13,8 @@ struct locking {
 	struct lockfile *lock;
 	struct source_context context; /* of the platform at hand */
 	struct solved_stack solved;
-	const char *cuda; /* "13.0"; NULL: none, or the framework decides */
+	struct settled settled; /* for the platform at hand */
+	const char *cuda;       /* "13.0"; NULL: none, or the framework decides */
 	struct redist_catalogs redist;
 	struct apt_sessions apt;
 	struct rpm_sessions rpm;
@@ -98,23 +100,21 @@ static const struct stack_package *join(struct arena *arena, const struct stack_
 
 static void framework_packages(const struct locking *l, struct toolkit_orders *out)
 {
-	const struct stack_pairs *framework = &l->stack->stack.framework;
 	struct toolkit_order *order = vec_add(out);
 
 	order->source = first_source(l->stack, SOURCE_WHEELS);
-	for (size_t i = 0; i < framework->count; i++) {
-		const char *version = framework->items[i].value;
-		struct stack_package p = { .place = l->stack->stack.place };
-		const char *there =
-			base_image_distribution(l->context.base, framework->items[i].key);
+	/* the version is among the constraints that go with every request */
+	for (size_t i = 0; i < l->settled.frameworks.len && i < l->stack->stack.framework.count;
+	     i++) {
+		const struct settled_framework *f = &l->settled.frameworks.items[i];
+		struct stack_package p = { .place = l->stack->stack.place, .spec = f->package };
+		const char *there = base_image_distribution(l->context.base, f->name);
 
 		if (there) {
-			out_note(l->request->out, "%s %s of the base image is kept",
-				 framework->items[i].key, there);
+			out_note(l->request->out, "%s %s of the base image is kept", f->name,
+				 there);
 			continue;
 		}
-		p.spec = arena_printf(&l->lock->arena, "%s%s%s", framework->items[i].key,
-				      *version && !strpbrk(version, "<>=!~") ? "==" : "", version);
 		vec_push(&order->packages, p);
 	}
 }
@@ -187,7 +187,10 @@ static int resolve_wheels(struct locking *l, const struct stack_stage *stage,
 	int rc = 0;
 
 	if (is_toolkit(l, stage) && more.len) {
-		struct source_request r = { .source = first, .stage = stage, .toolkit = true };
+		struct source_request r = { .source = first,
+					    .stage = stage,
+					    .toolkit = true,
+					    .settled = l->settled.constraints };
 
 		r.packages = join(&l->lock->arena, NULL, &more, &r.package_count);
 		vec_push(&requests, r);
@@ -195,7 +198,7 @@ static int resolve_wheels(struct locking *l, const struct stack_stage *stage,
 	}
 	for (size_t i = 0; i < stage->package_count && rc == 0; i++) {
 		const struct stack_packages *named = &stage->packages[i];
-		struct source_request r = { .stage = stage };
+		struct source_request r = { .stage = stage, .settled = l->settled.constraints };
 		bool join_here;
 
 		r.source = stack_source(l->stack, named->source);
@@ -208,7 +211,9 @@ static int resolve_wheels(struct locking *l, const struct stack_stage *stage,
 		vec_push(&requests, r);
 	}
 	if (!placed && more.len) {
-		struct source_request r = { .source = first, .stage = stage };
+		struct source_request r = { .source = first,
+					    .stage = stage,
+					    .settled = l->settled.constraints };
 
 		r.packages = join(&l->lock->arena, NULL, &more, &r.package_count);
 		vec_push(&requests, r);
@@ -367,7 +372,10 @@ static int lock_platform(struct locking *l, size_t index, struct error *err)
 	l->context.keep = keep_of(l->request, platform);
 	l->context.inputs = lockfile_platform(l->lock, platform);
 	l->context.base = l->bases ? &l->bases[index] : NULL;
-	if (platform_parse(platform, &l->lock->arena, &l->context.platform, err) < 0)
+	settled_release(&l->settled);
+	l->settled = (struct settled){ 0 };
+	if (platform_parse(platform, &l->lock->arena, &l->context.platform, err) < 0 ||
+	    settled_find(l->stack, index, l->context.base, &l->lock->arena, &l->settled, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->stack->stage_count; i++) {
 		const struct stack_stage *stage = &l->stack->stages[i];
@@ -375,7 +383,7 @@ static int lock_platform(struct locking *l, size_t index, struct error *err)
 		if (lock_stage(l, stage, err) < 0)
 			return error_wrap(err, "stage %s (%s)", stage->name, platform);
 	}
-	return 0;
+	return settled_confirm(l->stack, l->context.inputs, &l->settled, err);
 }
 
 /* The exact version of the first input of that name in the image's stage, or "". */
@@ -490,6 +498,7 @@ int lock_stack(const struct lock_request *request, struct lockfile *out, struct 
 	take_keys(request->stack, out);
 	out->assembly = ASSEMBLY_VERSION;
 	rc = lock_all(&l, err);
+	settled_release(&l.settled);
 	redist_catalogs_release(&l.redist);
 	apt_sessions_release(&l.apt);
 	rpm_sessions_release(&l.rpm);

@@ -117,26 +117,36 @@ static void take(const struct stack *stack, const struct tables *tables, const s
 		find_serving(stack, tables, arena, out);
 }
 
+struct solver_request solvable_request(const struct tables *tables, const struct stack *stack,
+				       const char *platform, const struct base_image *base,
+				       struct arena *arena)
+{
+	struct solver_request request = solver_request_of(tables, stack, platform, arena);
+	struct stack_request *asked = arena_alloc(arena, sizeof(*asked));
+	char name[512];
+
+	*asked = stack->stack;
+	request.stack = asked;
+	if (stack->base_image)
+		request.base_image =
+			arena_strdup(arena, plain_name(stack->base_image, name, sizeof(name)));
+	if (base) {
+		request.glibc = base->glibc;
+		if (!asked->python && asked->framework.count)
+			asked->python = base->python;
+	}
+	return request;
+}
+
 /* Warnings and the choice are those of the first platform: one stack is locked for all. */
 static int solve(const struct stack *stack, const struct tables *tables, size_t index,
 		 const struct base_image *base, const struct out *out_text, struct arena *arena,
 		 struct solved_stack *out, struct error *err)
 {
 	const char *platform = stack->platforms.items[index];
-	struct stack_request asked = stack->stack;
-	struct solver_request request = { .stack = &asked };
+	struct solver_request request = solvable_request(tables, stack, platform, base, arena);
 	cleanup_solution struct solution solution = { 0 };
-	char name[512];
 
-	if (stack->base_image)
-		request.base_image = plain_name(stack->base_image, name, sizeof(name));
-	if (base) {
-		request.glibc = base->glibc;
-		if (!asked.python && asked.framework.count)
-			asked.python = base->python;
-	}
-	request.arm64 = str_ends(platform, "/arm64") || strstr(platform, "/arm64/");
-	request.amd64 = !request.arm64;
 	if (solver_find(tables, &request, &solution, err) < 0)
 		return -1;
 	if (index == 0)

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/out.h"
 #include "builder/base_image.h"
+#include "manifests/solver.h"
 #include "manifests/stack.h"
 
 /* The solver's choice. Texts live in the caller's arena; NULL: not part of the stack. */
@@ -32,5 +33,13 @@ struct solved_stack {
 int solvable_check(const struct stack *stack, const struct base_image *bases,
 		   const struct out *out_text, struct arena *arena, struct solved_stack *out,
 		   struct error *err) MUST_USE;
+
+/*
+ * What is asked of the solver for a platform: as solver_request_of, and with the C library and the
+ * Python that a base image (NULL: none) brings. Lives in `arena`, and borrows the rest.
+ */
+struct solver_request solvable_request(const struct tables *tables, const struct stack *stack,
+				       const char *platform, const struct base_image *base,
+				       struct arena *arena);
 
 #endif

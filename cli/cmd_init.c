@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include "base/fs.h"
 #include "cli/command.h"
 #include "cli/init_wishes.h"
@@ -22,7 +24,8 @@ static const struct option options[] = {
 	{ .name = "python", .value = "VERSION", .help = "the Python (3.12)" },
 	{ .name = "requirements",
 	  .value = "FILE",
-	  .help = "take the frameworks of a pip requirements file below DIR, and install it" },
+	  .help = "take the frameworks of a requirements file or pylock.toml below DIR, and "
+		  "install it" },
 	{ .name = "from", .value = "IMAGE", .help = "take the stack that an image holds" },
 	PLATFORM_OPTION,
 	{ .name = "tables",
@@ -35,7 +38,7 @@ static const struct option options[] = {
 static int solve(const struct tables *tables, const struct stack_request *stack,
 		 const char *platform, struct solution *out, struct error *err)
 {
-	struct solver_request request = { .stack = stack };
+	struct solver_request request = { .stack = stack, .flavour = "" }; /* of pip's index */
 
 	request.arm64 = str_ends(platform, "/arm64");
 	request.amd64 = !request.arm64;
@@ -93,9 +96,8 @@ static void tell(const struct out *out, const char *path, const struct solution 
 }
 
 static int write_manifest(const struct invocation *in, const struct tables *tables,
-			  struct wishes *w, const char *path, struct error *err)
+			  struct wishes *w, const char *dir, const char *path, struct error *err)
 {
-	const char *dir = in->arg_count ? in->args[0] : ".";
 	cleanup_solution struct solution solution = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct stack_starter starter = { .name = w->name,
@@ -128,9 +130,21 @@ static int write_manifest(const struct invocation *in, const struct tables *tabl
 	return 0;
 }
 
+/* A requirements file in place of the folder means its folder. */
+static const char *file_argument(const struct invocation *in)
+{
+	struct stat st;
+
+	return in->arg_count && stat(in->args[0], &st) == 0 && S_ISREG(st.st_mode) ? in->args[0]
+										   : NULL;
+}
+
 static int run(const struct invocation *in, struct error *err)
 {
-	const char *dir = in->arg_count ? in->args[0] : ".";
+	const char *file = file_argument(in), *slash = file ? strrchr(file, '/') : NULL;
+	cleanup_free char *folder =
+		slash ? xstrndup(file, MAX((size_t)(slash - file), (size_t)1)) : NULL;
+	const char *dir = file ? (folder ? folder : ".") : in->arg_count ? in->args[0] : ".";
 	cleanup_free char *path =
 		str_equal(dir, ".") ? xstrdup("stack.yaml") : fs_join(dir, "stack.yaml");
 	cleanup_tables struct tables tables = { 0 };
@@ -139,30 +153,37 @@ static int run(const struct invocation *in, struct error *err)
 	if (fs_exists(AT_FDCWD, path) && !option_given(in, "force"))
 		return error_set(err, ERROR_USAGE, "%s: is there already; --force replaces it",
 				 path);
+	if (file && option_given(in, "requirements"))
+		return error_set(err, ERROR_USAGE,
+				 "'%s' is a file: name the folder beside --requirements", file);
+	if (!file)
+		file = option_text(in, "requirements", NULL);
 	if (tables_load(option_text(in, "tables", NULL), &tables, err) < 0 ||
 	    wishes_of_options(in, &w, err) < 0 ||
-	    wishes_of_requirements(in, dir, &tables, &w, err) < 0 ||
+	    wishes_of_requirements(file, dir, &tables, &w, err) < 0 ||
 	    wishes_of_image(in, &tables, &w, err) < 0)
 		return -1;
 	wishes_complete(&w, dir);
-	return write_manifest(in, &tables, &w, path, err);
+	return write_manifest(in, &tables, &w, dir, path, err);
 }
 
 const struct command command_init = {
 	.name = "init",
-	.usage = "[DIR]",
+	.usage = "[DIR|FILE]",
 	.summary = "write a stack.yaml to begin with",
 	.description =
 		"Writes DIR/stack.yaml (DIR: this folder) for the newest stack that fits what is "
 		"asked: framework, CUDA and Python for that driver and those GPUs. Each line says "
 		"what it is for.\n\n"
-		"With --requirements it takes the frameworks of a requirements file, with --from "
-		"those of an "
-		"image, which lint would see in it; options go before both. When nothing fits, it "
+		"With --requirements, or with a requirements.txt or pylock.toml in place of DIR, "
+		"it "
+		"takes the frameworks of that file, with --from those of an image, which lint "
+		"would see in it; options go before both. When nothing fits, it "
 		"says "
 		"why and what would, and writes nothing. Exit status 1.",
 	.examples = "gpuimg init --framework torch --driver 535 --gpu a100,h100\n"
 		    "gpuimg init trainer --requirements trainer/requirements.txt\n"
+		    "gpuimg init pylock.toml\n"
 		    "gpuimg init --from oci:layout:latest",
 	.options = options,
 	.args_max = 1,

@@ -34,33 +34,14 @@ static void answers_release(struct answers *list)
 	vec_release(list);
 }
 
-/* The C library of the system that the packages make, where a suite names it; else NULL. */
-static const char *glibc_of(const struct tables *tables, const struct stack *stack)
-{
-	for (size_t i = 0; i < stack->source_count && !stack->base_image; i++) {
-		const struct base_system *system =
-			stack->sources[i].type == SOURCE_APT && stack->sources[i].suite
-				? base_system_of_suite(&tables->images, stack->sources[i].suite)
-				: NULL;
-
-		if (system)
-			return system->glibc;
-	}
-	return NULL;
-}
-
-static int solve_all(const struct tables *tables, const struct stack *stack, struct answers *out,
-		     struct error *err)
+static int solve_all(const struct tables *tables, const struct stack *stack, struct arena *arena,
+		     struct answers *out, struct error *err)
 {
 	for (size_t i = 0; i < stack->platforms.count; i++) {
 		const char *platform = stack->platforms.items[i];
-		struct solver_request request = { .stack = &stack->stack,
-						  .base_image = stack->base_image,
-						  .glibc = glibc_of(tables, stack) };
+		struct solver_request request = solver_request_of(tables, stack, platform, arena);
 		struct answer a = { .platform = platform };
 
-		request.arm64 = str_ends(platform, "/arm64") || strstr(platform, "/arm64/");
-		request.amd64 = !request.arm64;
 		if (solver_find(tables, &request, &a.solution, err) < 0)
 			return error_wrap(err, "%s", stack->file);
 		vec_push(out, a);
@@ -114,9 +95,10 @@ static int resolve_one(const struct invocation *in, const struct tables *tables,
 		       struct strbuf *reports, struct error *err)
 {
 	cleanup(answers_release) struct answers answers = { 0 };
+	cleanup_arena struct arena arena = { 0 };
 	bool explain = option_given(in, "explain") || in->out->verbosity > 0, solved = true;
 
-	if (solve_all(tables, stack, &answers, err) < 0)
+	if (solve_all(tables, stack, &arena, &answers, err) < 0)
 		return -1;
 	for (size_t i = 0; i < outputs->len; i++) {
 		struct strbuf *text = &reports[i];

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 
 #include "base/fs.h"
-#include "formats/marker.h"
+#include "builder/sources/pylock.h"
 #include "builder/sources/requirements.h"
 #include "cli/image_arg.h"
+#include "formats/marker.h"
 #include "lint/stack_versions.h"
 #include "manifests/dotted.h"
 #include "manifests/stack_check.h"
@@ -85,6 +86,18 @@ int wishes_of_options(const struct invocation *in, struct wishes *w, struct erro
 	return 0;
 }
 
+/* The CUDA of a build that a version names: "2.7.1+cu126" is built for 12.6. */
+static void take_cuda(struct wishes *w, struct slice version)
+{
+	const uint8_t *at = version.len ? memmem(version.data, version.len, "+cu", 3) : NULL;
+	size_t left = at ? version.len - (size_t)(at + 3 - version.data) : 0;
+
+	if (w->stack.cuda || left < 3 || !isdigit(at[3]) || !isdigit(at[4]) || !isdigit(at[5]))
+		return;
+	w->stack.cuda = arena_printf(&w->arena, "%c%c.%c", at[3], at[4], at[5]);
+	w->cuda_seen = true;
+}
+
 /* " == 2.7.1+cu126 ; python_version > '3'" → "==2.7.1"; "" when it is no range we know. */
 static const char *range_of(struct wishes *w, struct slice text)
 {
@@ -125,6 +138,7 @@ static void take_line(struct slice line, const struct tables *tables, struct wis
 		rest = end ? slice_of(end + 1, rest.len - (size_t)(end + 1 - rest.data))
 			   : slice_of(rest.data, 0);
 	}
+	take_cuda(w, rest);
 	add_framework(w, r.name, rest.len && rest.data[0] == '@' ? "" : range_of(w, rest));
 }
 
@@ -140,6 +154,29 @@ static void take_lines(struct slice text, const struct tables *tables, struct wi
 		if (line.len && isalnum(line.data[0]))
 			take_line(line, tables, w);
 	}
+}
+
+/* The frameworks that a lock file names, in the versions it has. */
+static int take_pylock(struct slice text, const char *file, const struct tables *tables,
+		       struct wishes *w, struct error *err)
+{
+	struct pylock_names names = { 0 };
+	int rc = pylock_list(text, file, &w->arena, &names, err);
+
+	for (size_t i = 0; rc == 0 && i < names.len; i++) {
+		struct slice version = slice_str(names.items[i].version);
+		struct slice plain = slice_of(version.data, strcspn(names.items[i].version, "+"));
+
+		if (!framework_known(&tables->frameworks, names.items[i].name))
+			continue;
+		take_cuda(w, version);
+		add_framework(w, names.items[i].name,
+			      dotted_is(plain) ? arena_printf(&w->arena, "==%.*s", (int)plain.len,
+							      (const char *)plain.data)
+					       : "");
+	}
+	vec_release(&names);
+	return rc;
 }
 
 /* The path of `file` from `dir`, when it lies below. */
@@ -163,17 +200,20 @@ static int relative_path(struct wishes *w, const char *dir, const char *file, st
 	return 0;
 }
 
-int wishes_of_requirements(const struct invocation *in, const char *dir,
-			   const struct tables *tables, struct wishes *w, struct error *err)
+int wishes_of_requirements(const char *file, const char *dir, const struct tables *tables,
+			   struct wishes *w, struct error *err)
 {
-	const char *file = option_text(in, "requirements", NULL);
 	cleanup_strbuf struct strbuf text = { 0 };
+	bool locked = file && pylock_is_name(file);
 
 	if (!file)
 		return 0;
-	if (relative_path(w, dir, file, err) < 0 || requirements_check(file, &w->hashed, err) < 0 ||
+	if (relative_path(w, dir, file, err) < 0 ||
+	    (!locked && requirements_check(file, &w->hashed, err) < 0) ||
 	    fs_read(AT_FDCWD, file, REQUIREMENTS_BYTES_MAX, &text, err) < 0)
 		return -1;
+	if (locked)
+		return take_pylock(strbuf_slice(&text), file, tables, w, err);
 	take_lines(strbuf_slice(&text), tables, w);
 	return 0;
 }

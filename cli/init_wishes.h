@@ -26,10 +26,12 @@ struct wishes {
 
 /* --name, --driver, --gpu, --framework, --cuda, --python. ERROR_USAGE. */
 int wishes_of_options(const struct invocation *in, struct wishes *w, struct error *err) MUST_USE;
-/* --requirements: ERROR_USAGE when it lies outside of `dir`, and as requirements_check. */
-int wishes_of_requirements(const struct invocation *in, const char *dir,
-			   const struct tables *tables, struct wishes *w,
-			   struct error *err) MUST_USE;
+/*
+ * Of a requirements file or a pylock.toml (NULL: of none). ERROR_USAGE when it lies outside of
+ * `dir`; else as requirements_check and pylock_list.
+ */
+int wishes_of_requirements(const char *file, const char *dir, const struct tables *tables,
+			   struct wishes *w, struct error *err) MUST_USE;
 /* --from: errors of opening and reading an image. */
 int wishes_of_image(const struct invocation *in, const struct tables *tables, struct wishes *w,
 		    struct error *err) MUST_USE;

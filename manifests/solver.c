@@ -151,6 +151,7 @@ static int read_problem(const struct solver_request *r, struct solver_problem *p
 	p->compat = s->compat;
 	p->libraries = s->libraries;
 	p->arm64 = r->arm64 && !r->amd64;
+	p->flavour = r->flavour;
 	if (s->driver) {
 		if (solver_floor(s->driver, p->arena, &p->floor, err) < 0 ||
 		    add_clause(p, CLAUSE_DRIVER, "driver", s->driver, 0, err) < 0)

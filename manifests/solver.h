@@ -5,7 +5,8 @@
  * The same question always has the same answer. Among what satisfies all clauses it takes
  *   1. the newest release of each framework, in the order they are written;
  *   2. a build that the floor runs without the compatibility package, unless compat is "always";
- *   3. the newest CUDA, then the newest cuDNN, then the newest NCCL.
+ *   3. the build that the source of wheels gives for that release, when the request knows it;
+ *   4. the newest CUDA, then the newest cuDNN, then the newest NCCL.
  * Pins of a framework are kept exactly; frameworks that pin one CUDA minor must agree on it.
  * Every sentence names the rows it rests on and their source.
  */
@@ -20,8 +21,19 @@ struct solver_request {
 	const struct stack_request *stack;
 	const char *base_image; /* NULL: the system comes from packages */
 	const char *glibc;      /* of the system, when it is known; else that of the base image */
-	bool amd64, arm64;      /* platforms */
+	/* Which build of a release the source of wheels has: "cu128" of torch; "": the one that a
+	 * package index gives by default; NULL: not known. */
+	const char *flavour;
+	bool amd64, arm64; /* platforms */
 };
+
+/*
+ * The question that a manifest asks for one of its platforms: its stack section, base image, the C
+ * library of its suite, and what its first source of wheels gives. Borrows all of them, and
+ * `arena`.
+ */
+struct solver_request solver_request_of(const struct tables *tables, const struct stack *stack,
+					const char *platform, struct arena *arena);
 
 enum solver_clause_kind {
 	CLAUSE_DRIVER,

@@ -265,6 +265,27 @@ static bool has_framework(const struct solver_choice *c, const struct known_bad 
 	return !bad->framework;
 }
 
+/* A build that the source of wheels, as far as is known, does not give. */
+static void warn_of_elsewhere(const struct solver_problem *p, struct solution *out)
+{
+	for (size_t i = 0; i < out->choice.build_count; i++) {
+		const struct framework_build *b = out->choice.builds[i];
+
+		if (!solver_build_elsewhere(p, b))
+			continue;
+		say(&out->warnings, &b->origin, NULL,
+		    *p->flavour ? arena_printf(&out->arena,
+					       "the %s build of %s %s is not in an index of %s "
+					       "builds: name a source of wheels that has it",
+					       b->flavour, b->framework, b->version, p->flavour)
+				: arena_printf(&out->arena,
+					       "a package index gives another build of %s %s by "
+					       "default: name a source of wheels that has the %s "
+					       "build (PyTorch's own index is …/whl/%s)",
+					       b->framework, b->version, b->flavour, b->flavour));
+	}
+}
+
 static void warn_of_known_bad(const struct solver_problem *p, struct solution *out)
 {
 	const struct solver_choice *c = &out->choice;
@@ -368,6 +389,7 @@ void solver_describe(const struct solver_problem *p, solver_mask mask, struct so
 	describe_gpus(p, out);
 	warn_of_floor(p, out);
 	warn_of_known_bad(p, out);
+	warn_of_elsewhere(p, out);
 	ignore_result(require_value(p->tables, c->toolkit->minor, p->floor, c->compat, &out->arena,
 				    &out->require_cuda, &ignored) < 0);
 }

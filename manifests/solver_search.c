@@ -46,6 +46,22 @@ struct search {
 	struct span spans[SOLVER_FRAMEWORKS_MAX];
 };
 
+bool solver_build_elsewhere(const struct solver_problem *p, const struct framework_build *b)
+{
+	if (!p->flavour || b->package || !str_starts(b->flavour, "cu"))
+		return false;
+	return *p->flavour ? !str_equal(b->flavour, p->flavour) : !b->is_default;
+}
+
+static unsigned builds_elsewhere(const struct solver_problem *p, const struct solver_choice *c)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < c->build_count; i++)
+		count += solver_build_elsewhere(p, c->builds[i]);
+	return count;
+}
+
 /* -1, 0, 1 as a is better than, as good as, worse than b. */
 static int compare_choices(const struct solver_problem *p, const struct solver_choice *a,
 			   const struct solver_choice *b)
@@ -58,6 +74,8 @@ static int compare_choices(const struct solver_problem *p, const struct solver_c
 
 	if (a->compat != b->compat)
 		return (p->compat == COMPAT_ALWAYS) == a->compat ? -1 : 1;
+	if (builds_elsewhere(p, a) != builds_elsewhere(p, b))
+		return builds_elsewhere(p, a) < builds_elsewhere(p, b) ? -1 : 1;
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		int order = dotted_order(pairs[i][1], pairs[i][0]);
 

@@ -29,6 +29,7 @@ struct solver_problem {
 	const struct ngc_image *ngc; /* the base brings this stack */
 	const char *glibc;           /* NULL: not known; "": another C library */
 	struct table_origin glibc_origin;
+	const char *flavour; /* see struct solver_request */
 	bool arm64;
 };
 
@@ -72,6 +73,8 @@ const char *solver_gpu_floor(const struct solver_problem *p, solver_mask mask,
 /* The CUDA whose driver compiles a choice's PTX. */
 const char *solver_ptx_cuda(const struct solver_choice *choice);
 
+/* A build that the source of wheels does not give, as far as the request knows it. */
+bool solver_build_elsewhere(const struct solver_problem *p, const struct framework_build *build);
 /* Text and origins of a solved problem. */
 void solver_describe(const struct solver_problem *p, solver_mask mask, struct solution *out);
 /* Conflict, reasons and repairs of one that is not. */

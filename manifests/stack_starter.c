@@ -188,8 +188,8 @@ static void write_versions(const struct stack_starter *s, struct strbuf *out)
 		linef(out, "what that image holds; left out, the stack decides", "  # %s: \"%s\"",
 		      s->seen.items[i].key, s->seen.items[i].value);
 	if (s->stack->python)
-		linef(out, "the Python that wheels are chosen for", "  python: \"%s\"",
-		      s->stack->python);
+		linef(out, "that of the system below, which wheels are chosen for",
+		      "  python: \"%s\"", s->stack->python);
 	else if (c->python && has_framework(s))
 		linef(out, "the Python that wheels are chosen for; this is the newest with any",
 		      "  # python: \"%s\"", c->python);
@@ -230,10 +230,10 @@ static void write_stages(const struct stack_starter *s, bool python, struct strb
 		add_scalar(s->requirements, &text);
 		strbuf_adds(&text, " }");
 		line(out, "      pip:", "Python packages");
-		line(out, strbuf_text(&text), "a requirements file beside this one");
+		line(out, strbuf_text(&text), "a file beside this one");
 	} else if (python) {
 		line(out, "      # pip: [\"einops>=0.8\"]",
-		     "more Python packages, or { requirements: FILE }");
+		     "more Python packages, or { requirements: FILE } (or a pylock.toml)");
 	}
 	line(out, "    # run: [\"ldconfig\"]", "commands, in a sandbox without network");
 }

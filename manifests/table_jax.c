@@ -88,6 +88,7 @@ static int add_extra(const struct table_row *release, const char *extra, const j
 	if (!b.cuda_major)
 		return row_error(release, "extras", err, "'%.40s' names no CUDA major", extra);
 	b.flavour = extra;
+	b.package = arena_printf(arena, "jax[%s]", extra);
 	b.cuda = toolkit_range(range_of(pins, "nvidia-cuda-runtime"), b.cuda_major, arena);
 	b.cudnn = range_of(pins, "nvidia-cudnn");
 	b.nccl = range_of(pins, "nvidia-nccl");

@@ -23,7 +23,9 @@ static int read_span(const struct table_row *row, const char *newest, uint64_t *
 static int add_onnx(const struct table_row *row, const char *newest, struct arena *arena,
 		    struct table_frameworks *out, struct error *err)
 {
-	struct framework_build b = { .framework = "onnxruntime-gpu", .is_default = true };
+	struct framework_build b = { .framework = "onnxruntime-gpu",
+				     .package = "onnxruntime-gpu[cuda,cudnn]",
+				     .is_default = true };
 	uint64_t first, last, major;
 	unsigned cudnn;
 

@@ -47,6 +47,7 @@ static int add_pinned(const struct table_row *release, const struct framework_bu
 		b.confidence = NULL;
 	b.version = str_ends(version, ".x") ? base->version : version;
 	b.flavour = "and-cuda";
+	b.package = "tensorflow[and-cuda]";
 	b.cuda = arena_printf(arena, "==%s", base->built_with);
 	b.exact = true;
 	b.is_default = true;

@@ -4,8 +4,9 @@
 
 #include "base/process.h"
 #include "builder/sources/requirements.h"
-#include "formats/wheel_meta.h"
+#include "builder/sources/wheel_check.h"
 #include "formats/json.h"
+#include "formats/wheel_meta.h"
 
 enum { REPORT_BYTES_MAX = 64 * 1024 * 1024, OUTPUT_BYTES_MAX = 64 * 1024 * 1024, TAGS_SHOWN = 6 };
 
@@ -522,10 +523,12 @@ static int unsatisfiable(struct pip_call *call, const struct process_result *res
 	if (diagnose(call, strbuf_text(&message), &tags, err) < 0)
 		return -1;
 	return error_set(err, ERROR_VERDICT,
-			 "source %s: no set of wheels for Python 3.%u, %s, glibc 2.%u: %s%s%s",
+			 "source %s: no set of wheels for Python 3.%u, %s, glibc 2.%u: %s%s%s%s%s",
 			 call->request->source->id, call->target->python_minor,
 			 call->target->machine, call->target->glibc_minor, strbuf_text(&message),
-			 tags.len ? "; offered are only " : "", strbuf_text(&tags));
+			 tags.len ? "; offered are only " : "", strbuf_text(&tags),
+			 tags.len ? "; taken are " : "",
+			 tags.len ? wheel_tags_taken(call->target, &call->arena) : "");
 }
 
 static int pip_failed(struct pip_call *call, const struct process_result *result, struct error *err)
@@ -714,14 +717,67 @@ static int resolve_update(struct pip_call call, struct arena *arena, json_t **ou
 	return rc;
 }
 
+/* "torch 2.14.0 (pip would take 2.15.0)" for each that pip would take otherwise, at most three. */
+static size_t differences(const struct source_request *request, const json_t *report,
+			  struct arena *arena, struct strbuf *out)
+{
+	struct slice rest = slice_str(request->settled), line;
+	size_t count = 0;
+
+	while (slice_cut(&rest, '\n', &line)) {
+		const uint8_t *sign = line.len ? memmem(line.data, line.len, "==", 2) : NULL;
+		const char *name, *version, *would;
+		size_t n;
+
+		if (!sign)
+			continue;
+		name = arena_slice(arena, slice_of(line.data, (size_t)(sign - line.data)));
+		version = arena_slice(arena, slice_of(sign + 2,
+						      line.len - (size_t)(sign + 2 - line.data)));
+		would = reported_version(report, name, arena);
+		n = strlen(version) - (str_ends(version, ".*") ? 1 : 0);
+		if (!would || (strncmp(would, version, n) == 0 &&
+			       (version[n] == '*' || !would[n] || would[n] == '+')))
+			continue;
+		if (count++ < 3)
+			strbuf_addf(out, "%s%s %s (without that pip would take %s)",
+				    out->len ? ", " : "", name, version, would);
+	}
+	return count;
+}
+
+/*
+ * No set fits what the solver settled: is there one without? Then that is what has to be told, and
+ * which versions those are. `err` has pip's reason.
+ */
+static int tell_settled(struct pip_call call, struct error *err)
+{
+	cleanup_json json_t *report = NULL;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error ignored = { 0 };
+	bool warned;
+
+	call.unsettled = true;
+	call.keep = KEEP_NOTHING;
+	if (!call.request->settled || !*call.request->settled ||
+	    resolve_keeping(call, &report, &warned, &ignored) != 0 ||
+	    !differences(call.request, report, &arena, &text))
+		return -1;
+	return error_set(err, ERROR_VERDICT,
+			 "source %s has no set of wheels with what the solver settled: %s; ask for "
+			 "other versions in the stack section, or name a source that has these",
+			 call.request->source->id, strbuf_text(&text));
+}
+
 int pip_resolve(const struct source_context *context, const struct source_request *request,
 		const struct wheel_target *target, json_t **out_report, bool *out_warned,
 		struct error *err)
 {
 	struct pip_call call = { .context = context, .request = request, .target = target };
 	cleanup_arena struct arena arena = { 0 };
+	int rc = context->keep.inputs ? resolve_update(call, &arena, out_report, out_warned, err)
+				      : resolve_keeping(call, out_report, out_warned, err);
 
-	if (context->keep.inputs)
-		return resolve_update(call, &arena, out_report, out_warned, err);
-	return resolve_keeping(call, out_report, out_warned, err);
+	return rc < 0 && err->code == ERROR_VERDICT ? tell_settled(call, err) : rc;
 }

@@ -6,14 +6,14 @@
 
 /*
  * The cases of tests/unit/solver.cases, line by line: what is asked (driver, gpus, cuda, cudnn,
- * nccl, python, compat, libraries, base, glibc, platform, or the name of a framework), then what
- * is expected.
+ * nccl, python, compat, libraries, base, glibc, index, platform, or the name of a framework), then
+ * what is expected.
  */
 struct asked {
 	struct stack_request request;
 	const char *gpus[16];
 	struct stack_pair frameworks[8];
-	const char *base, *glibc;
+	const char *base, *glibc, *flavour;
 	bool arm64;
 };
 
@@ -70,6 +70,8 @@ static void add_line(struct solver_case *c, struct arena *arena, const char *key
 		a->base = value;
 	else if (str_equal(key, "glibc"))
 		a->glibc = value;
+	else if (str_equal(key, "index")) /* a package index, or one of such builds */
+		a->flavour = str_equal(value, "default") ? "" : value;
 	else if (str_equal(key, "platform"))
 		a->arm64 = str_equal(value, "linux/arm64");
 	else {
@@ -223,6 +225,7 @@ static int run_case(const struct tables *tables, const struct solver_case *c)
 	struct solver_request request = { .stack = &c->asked.request,
 					  .base_image = c->asked.base,
 					  .glibc = c->asked.glibc,
+					  .flavour = c->asked.flavour,
 					  .amd64 = !c->asked.arm64,
 					  .arm64 = c->asked.arm64 };
 	cleanup_solution struct solution s = { 0 };
