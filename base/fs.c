@@ -58,7 +58,16 @@ static int open_parent(int dirfd, const char *path, const char **name, struct er
 	return fd >= 0 ? fd : error_set_errno(err, errno, "open directory of %s", path);
 }
 
-int fs_write(int dirfd, const char *path, struct slice data, mode_t mode, struct error *err)
+/* File systems that know no such thing have nothing to wait for. */
+static int wait_for_disk(int fd, const char *path, struct error *err)
+{
+	if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)
+		return error_set_errno(err, errno, "bring %s to the disk", path);
+	return 0;
+}
+
+static int write_file(int dirfd, const char *path, struct slice data, mode_t mode, bool durable,
+		      struct error *err)
 {
 	const char *name;
 	cleanup_fd int parent = open_parent(dirfd, path, &name, err);
@@ -67,7 +76,21 @@ int fs_write(int dirfd, const char *path, struct slice data, mode_t mode, struct
 	if (parent < 0 || fs_pending_open(parent, &p, err) < 0 ||
 	    write_all(p.fd, data, path, err) < 0)
 		return -1;
-	return fs_pending_commit(&p, name, mode, err);
+	if (durable && wait_for_disk(p.fd, path, err) < 0)
+		return -1;
+	if (fs_pending_commit(&p, name, mode, err) < 0)
+		return -1;
+	return durable ? wait_for_disk(parent, path, err) : 0;
+}
+
+int fs_write(int dirfd, const char *path, struct slice data, mode_t mode, struct error *err)
+{
+	return write_file(dirfd, path, data, mode, false, err);
+}
+
+int fs_write_durable(int dirfd, const char *path, struct slice data, mode_t mode, struct error *err)
+{
+	return write_file(dirfd, path, data, mode, true, err);
 }
 
 int fs_mkdirs(int dirfd, const char *path, struct error *err)

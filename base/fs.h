@@ -26,6 +26,9 @@ int fs_open(int dirfd, const char *path, struct error *err) MUST_USE;
  */
 int fs_write(int dirfd, const char *path, struct slice data, mode_t mode,
 	     struct error *err) MUST_USE;
+/* The same, and the bytes and the name are on the disk when this returns. */
+int fs_write_durable(int dirfd, const char *path, struct slice data, mode_t mode,
+		     struct error *err) MUST_USE;
 /* All missing directories of `path`, mode 0755 less the umask. */
 int fs_mkdirs(int dirfd, const char *path, struct error *err) MUST_USE;
 bool fs_exists(int dirfd, const char *path);

@@ -1,5 +1,7 @@
 #include "base/sink.h"
 
+#include <fcntl.h>
+
 #include "base/alloc.h"
 
 int sink_write(struct sink *s, const void *data, size_t len, struct error *err)
@@ -62,10 +64,14 @@ struct sink *sink_memory(struct strbuf *out)
 	return &s->base;
 }
 
+enum { EARLY_BYTES = 16 * 1024 * 1024 };
+
 struct fd_sink {
 	struct sink base;
 	int fd;
 	char *name;
+	bool early;
+	off_t begun, end; /* early: up to where the disk was set to work; what was written */
 };
 
 static int fd_write(struct sink *base, const void *data, size_t len, struct error *err)
@@ -82,6 +88,13 @@ static int fd_write(struct sink *base, const void *data, size_t len, struct erro
 			return error_set_errno(err, errno, "write %s", s->name);
 		at += n;
 		len -= (size_t)n;
+		s->end += n;
+	}
+	if (s->early &&
+	    s->end - s->begun >= EARLY_BYTES) { /* a hint: what comes of it matters not */
+		ignore_result(
+			sync_file_range(s->fd, s->begun, s->end - s->begun, SYNC_FILE_RANGE_WRITE));
+		s->begun = s->end;
 	}
 	return 0;
 }
@@ -100,6 +113,14 @@ struct sink *sink_fd(int fd, const char *name)
 	s->fd = fd;
 	s->name = xstrdup(name);
 	return &s->base;
+}
+
+struct sink *sink_fd_early(int fd, const char *name)
+{
+	struct sink *s = sink_fd(fd, name);
+
+	((struct fd_sink *)s)->early = true;
+	return s;
 }
 
 struct digest_sink {

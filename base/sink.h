@@ -45,6 +45,8 @@ int sink_copy(struct sink *dst, struct stream *src, uint64_t *out_bytes,
 struct sink *sink_memory(struct strbuf *out);
 /* Writes to a file at its present offset. Borrows `fd`. `name` is for error texts. */
 struct sink *sink_fd(int fd, const char *name);
+/* The same for large files: the disk is set to work as the bytes come, not when memory is full. */
+struct sink *sink_fd_early(int fd, const char *name);
 /*
  * Passes on to `inner` (NULL: nowhere), feeds `state` (may be NULL) and adds to *out_bytes (may be
  * NULL). Borrows all three.

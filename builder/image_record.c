@@ -155,7 +155,7 @@ bool image_record_recall(struct store *store, const struct digest *key, struct a
 	for (size_t i = 0; i < out->image.layers.len; i++) {
 		const struct build_layer *l = &out->image.layers.items[i];
 
-		if (!store_has(store, &l->digest, l->size))
+		if (!store_intact(store, &l->digest, l->size))
 			goto unusable;
 	}
 	return true;

@@ -71,7 +71,7 @@ static bool recall(struct store *store, const struct digest *key, struct layer *
 
 	return store_get_record(store, "layers", key, &text, &ignored) == 0 &&
 	       record_parse(strbuf_slice(&text), out, &ignored) == 0 &&
-	       store_has(store, &out->digest, out->size);
+	       store_intact(store, &out->digest, out->size);
 }
 
 static int remember(struct store *store, const struct digest *key, const struct layer *l,

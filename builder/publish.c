@@ -36,7 +36,7 @@ static int put_blob(struct publication *p, struct layout *layout, const struct p
 	cleanup_free char *name = NULL;
 	int dirfd;
 
-	if (layout_has(layout, &b->digest, b->size))
+	if (b->bytes.data && layout_has(layout, &b->digest, b->size))
 		return 0;
 	if (b->bytes.data)
 		return layout_put_bytes(layout, b->bytes, &ignored, err);
@@ -45,11 +45,21 @@ static int put_blob(struct publication *p, struct layout *layout, const struct p
 	return layout_link(layout, dirfd, name, &b->digest, b->size, err);
 }
 
+/* What index.json will name is on the disk before it does. */
+static int sync_blobs(struct publication *p, struct layout *layout, struct error *err)
+{
+	for (size_t i = 0; i < p->blobs.len; i++) {
+		if (layout_sync(layout, &p->blobs.items[i].digest, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /*
  * All blobs, then the tag. What was put is taken back when that fails, so that a full disk is not
  * left fuller; unless another process fills the layout too and may count on it.
  */
-static int fill_layout(struct publication *p, struct layout *layout, const char *tag,
+static int fill_layout(struct publication *p, struct layout *layout, const char *tag, bool keep,
 		       bool *out_taken_back, struct error *err)
 {
 	cleanup_free bool *added = xcalloc(p->blobs.len + 1, sizeof(*added));
@@ -59,6 +69,8 @@ static int fill_layout(struct publication *p, struct layout *layout, const char 
 		added[i] = !layout_has(layout, &p->blobs.items[i].digest, p->blobs.items[i].size);
 		rc = put_blob(p, layout, &p->blobs.items[i], err);
 	}
+	if (rc == 0 && keep)
+		rc = sync_blobs(p, layout, err);
 	if (rc == 0)
 		rc = layout_tag(layout, tag, &p->index, err);
 	*out_taken_back = rc < 0 && layout_unshared(layout);
@@ -69,11 +81,13 @@ static int fill_layout(struct publication *p, struct layout *layout, const char 
 	return rc;
 }
 
-static int write_layout(struct publication *p, const char *dir, const char *tag, struct error *err)
+/* `keep`: it is for the user and outlives this process and a power cut. */
+static int write_layout(struct publication *p, const char *dir, const char *tag, bool keep,
+			struct error *err)
 {
 	bool fresh = !fs_exists(AT_FDCWD, dir), taken_back = false;
 	cleanup_layout struct layout *layout = layout_create(dir, err);
-	int rc = layout ? fill_layout(p, layout, tag, &taken_back, err) : -1;
+	int rc = layout ? fill_layout(p, layout, tag, keep, &taken_back, err) : -1;
 	struct error ignored = { 0 };
 
 	if (rc < 0 && fresh && taken_back)
@@ -99,9 +113,11 @@ static int write_archive_file(const char *dir, const char *tag, const char *file
 		return error_set_errno(err, errno, "open the folder of %s", file);
 	if (fs_pending_open(dirfd, &pending, err) < 0)
 		return -1;
-	sink = sink_fd(pending.fd, file);
+	sink = sink_fd_early(pending.fd, file);
 	if (layout_archive(layout, tag, sink, err) < 0)
 		return -1;
+	if (fdatasync(pending.fd) < 0 && errno != EINVAL && errno != EROFS)
+		return error_set_errno(err, errno, "bring %s to the disk", file);
 	return fs_pending_commit(&pending, slash ? slash + 1 : file, 0644, err);
 }
 
@@ -110,7 +126,7 @@ static int write_archive(struct publication *p, const char *file, const char *ta
 {
 	cleanup_workdir char *dir = workdir_new(p->store, err);
 
-	if (!dir || write_layout(p, dir, tag, err) < 0)
+	if (!dir || write_layout(p, dir, tag, false, err) < 0)
 		return -1;
 	return write_archive_file(dir, tag, file, err);
 }
@@ -153,7 +169,7 @@ int publication_write(struct publication *p, const char *destination, struct err
 			destination);
 	if (split(strchr(destination, ':') + 1, &arena, p->default_tag, &path, &tag, err) < 0)
 		return -1;
-	rc = archive ? write_archive(p, path, tag, err) : write_layout(p, path, tag, err);
+	rc = archive ? write_archive(p, path, tag, err) : write_layout(p, path, tag, true, err);
 	if (rc < 0) {
 		explain_full_disk(err);
 		return error_wrap(err, "%s", destination);
@@ -166,7 +182,7 @@ int publication_check(struct publication *p, build_check_fn *check, void *user, 
 	cleanup_workdir char *dir = workdir_new(p->store, err);
 	cleanup_free char *name = NULL;
 
-	if (!dir || write_layout(p, dir, p->default_tag, err) < 0)
+	if (!dir || write_layout(p, dir, p->default_tag, false, err) < 0)
 		return -1;
 	name = xasprintf("oci:%s:%s", dir, p->default_tag);
 	return check(user, name, err);

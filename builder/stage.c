@@ -108,7 +108,7 @@ static bool find_objects(struct store *store, struct component *c)
 
 		if (e->tar.type != TAR_FILE)
 			continue;
-		if (!store_has(store, &e->content.digest, e->tar.size) ||
+		if (!store_intact(store, &e->content.digest, e->tar.size) ||
 		    store_locate(store, &e->content.digest, &dirfd, &name, &ignored) < 0)
 			return false;
 		e->content.path = arena_printf(&c->arena, "%s/%s", store_path(store), name);

@@ -87,7 +87,8 @@ static bool next_line(struct stat_cache *c, struct slice *out)
 			close(steal_fd(&c->old));
 			return false;
 		}
-		memmove(c->buf.data, c->buf.data + c->at, c->buf.len - c->at);
+		if (c->at)
+			memmove(c->buf.data, c->buf.data + c->at, c->buf.len - c->at);
 		strbuf_truncate(&c->buf, c->buf.len - c->at);
 		c->at = 0;
 		strbuf_add(&c->buf, piece, (size_t)n);

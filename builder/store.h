@@ -6,6 +6,19 @@
  *   objects/sha256/ab/abcdef…   a file with that SHA-256
  *   keys/<kind>/<hex>           small JSON records under the SHA-256 of a recipe
  *   tmp/                        what is being written; swept of dead processes' files
+ *
+ * Seals. An object whose every byte was proven (while it was written, or read to verify it) gets
+ * a modification time that only its digest and this boot of the machine give: a second of 1980
+ * that is a hash of both. Any write to the file moves that time, so a sealed object need not be
+ * read again to be believed. Change times would say more, but the hard links that layouts make of
+ * objects move them. The boot is part of it because nothing is forced to the disk when an object is
+ * kept: after a power cut or a reboot, an object is read once more before it is trusted. What a
+ * disk changes behind the back of its file system shows when the object is read; store_intact and
+ * `gpuimg store verify` differ in that the latter reads.
+ *
+ * Written to the disk (fsync) before they get their names are only files that the user asked for:
+ * layouts and archives (builder/publish). The disk is set to work on objects while they are
+ * written, so that waiting for it there is short.
  */
 #ifndef BUILDER_STORE_H
 #define BUILDER_STORE_H
@@ -30,13 +43,18 @@ const char *store_path(const struct store *s);
 /* True when an object of that digest and size lies there (its bytes are not read). */
 bool store_has(const struct store *s, const struct digest *digest, uint64_t size);
 /*
+ * The same, and the object is sealed or was read and found whole just now; one that is damaged is
+ * removed.
+ */
+bool store_intact(struct store *s, const struct digest *digest, uint64_t size);
+/*
  * An object's bytes, proven at the end. ERROR_NOT_FOUND when it is missing. When the end shows
  * that it is damaged (ERROR_INTEGRITY) it is removed, so that a fetch brings it again.
  */
 struct stream *store_read(struct store *s, const struct digest *digest, uint64_t size,
 			  struct error *err) MUST_USE;
 /*
- * A descriptor of an object whose every byte has been verified just now, for random access.
+ * A descriptor of an object that is sealed or has been verified just now, for random access.
  * ERROR_NOT_FOUND, ERROR_INTEGRITY (then it is removed). Returns the fd, the caller's, or -1.
  */
 int store_open_verified(struct store *s, const struct digest *digest, uint64_t size,

@@ -14,6 +14,7 @@ struct layout {
 	char *dir;
 	int fd;
 	int blobs[2];      /* blobs/sha256, blobs/sha512; -1: not there (yet) */
+	bool durable;      /* blobs were waited for: index.json is too */
 	struct stat index; /* index.json as layout_create found it */
 };
 
@@ -270,8 +271,15 @@ int layout_put_bytes(struct layout *l, struct slice bytes, struct descriptor *ou
 }
 
 /* 1: shares the extents of `src`; 0: this file system cannot. */
-static int try_reflink(struct layout *l, int src, const struct digest *digest, uint64_t size,
-		       struct error *err)
+static void copy_time(int fd, const struct stat *st)
+{
+	const struct timespec times[2] = { { 0, UTIME_OMIT }, st->st_mtim };
+
+	ignore_result(futimens(fd, times)); /* then the blob is read again next time */
+}
+
+static int try_reflink(struct layout *l, int src, const struct stat *st,
+		       const struct digest *digest, uint64_t size, struct error *err)
 {
 	cleanup_pending struct fs_pending pending = { .fd = -1 };
 
@@ -279,6 +287,7 @@ static int try_reflink(struct layout *l, int src, const struct digest *digest, u
 		return -1;
 	if (ioctl(pending.fd, FICLONE, src) < 0)
 		return 0;
+	copy_time(pending.fd, st);
 	return commit_blob(l, &pending, digest, size, err) < 0 ? -1 : 1;
 }
 
@@ -305,8 +314,8 @@ static bool try_hard_link(struct layout *l, int dirfd, const char *name,
 	       linkat(dirfd, name, blobs, hex, 0) == 0;
 }
 
-static int copy_blob(struct layout *l, int src, const char *name, const struct digest *digest,
-		     uint64_t size, struct error *err)
+static int copy_blob(struct layout *l, int src, const char *name, const struct stat *st,
+		     const struct digest *digest, uint64_t size, struct error *err)
 {
 	cleanup_pending struct fs_pending pending = { .fd = -1 };
 	cleanup_stream struct stream *bytes = stream_fd_range(src, 0, size, name);
@@ -318,7 +327,39 @@ static int copy_blob(struct layout *l, int src, const char *name, const struct d
 	file = sink_fd(pending.fd, l->dir);
 	if (sink_copy(file, verified, NULL, err) < 0)
 		return error_wrap(err, "%s", name);
+	copy_time(pending.fd, st);
 	return commit_blob(l, &pending, digest, size, err);
+}
+
+/* The blob is there, and is the file that `st` describes or has its bytes. Else it is removed. */
+static bool has_whole(struct layout *l, const struct stat *st, const struct digest *digest,
+		      uint64_t size)
+{
+	char hex[DIGEST_HEX_MAX];
+	int blobs = l->blobs[digest->algorithm];
+	cleanup_stream struct stream *file = NULL, *proven = NULL;
+	struct error ignored = { 0 };
+	struct stat here;
+	int fd;
+
+	if (!layout_has(l, digest, size))
+		return false;
+	if (fstatat(blobs, digest_hex(digest, hex), &here, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ((here.st_dev == st->st_dev && here.st_ino == st->st_ino) ||
+	     (here.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	      here.st_mtim.tv_nsec == st->st_mtim.tv_nsec)))
+		return true;
+	fd = openat(blobs, hex, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) {
+		file = stream_fd(fd, hex);
+		proven = stream_verify(file, digest, size);
+		if (stream_drain(proven, NULL, &ignored) == 0) {
+			copy_time(fd, st);
+			return true;
+		}
+	}
+	unlinkat(blobs, hex, 0);
+	return false;
 }
 
 int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,
@@ -328,8 +369,6 @@ int layout_link(struct layout *l, int dirfd, const char *name, const struct dige
 	struct stat st;
 	int rc;
 
-	if (layout_has(l, digest, size))
-		return 0;
 	fd = fs_open(dirfd, name, err);
 	if (fd < 0)
 		return -1;
@@ -339,12 +378,26 @@ int layout_link(struct layout *l, int dirfd, const char *name, const struct dige
 		return error_set(err, ERROR_INTEGRITY,
 				 "%s: holds %" PRIu64 " bytes instead of %" PRIu64, name,
 				 (uint64_t)st.st_size, size);
-	rc = try_reflink(l, fd, digest, size, err);
+	if (has_whole(l, &st, digest, size))
+		return 0;
+	rc = try_reflink(l, fd, &st, digest, size, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (may_hard_link(&st) && try_hard_link(l, dirfd, name, digest))
 		return 0;
-	return copy_blob(l, fd, name, digest, size, err);
+	return copy_blob(l, fd, name, &st, digest, size, err);
+}
+
+int layout_sync(struct layout *l, const struct digest *digest, struct error *err)
+{
+	char hex[DIGEST_HEX_MAX];
+	cleanup_fd int fd = openat(l->blobs[digest->algorithm], digest_hex(digest, hex),
+				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	l->durable = true;
+	if (fd >= 0 && fdatasync(fd) < 0 && errno != EINVAL && errno != EROFS)
+		return error_set_errno(err, errno, "%s: bring blob %s to the disk", l->dir, hex);
+	return 0;
 }
 
 struct stream *layout_blob(struct layout *l, const struct digest *digest, struct error *err)
@@ -466,7 +519,8 @@ static int tag_locked(struct layout *l, const char *tag, const struct descriptor
 	json_put(index.json, "mediaType", json_text(index.media_type));
 	strbuf_truncate(&text, 0);
 	json_canonical(index.json, &text);
-	if (fs_write(l->fd, "index.json", strbuf_slice(&text), 0644, err) < 0)
+	if ((l->durable ? fs_write_durable : fs_write)(l->fd, "index.json", strbuf_slice(&text),
+						       0644, err) < 0)
 		return error_wrap(err, "%s", l->dir);
 	return 0;
 }

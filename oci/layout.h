@@ -38,9 +38,13 @@ int layout_put_bytes(struct layout *l, struct slice bytes, struct descriptor *ou
  * Take the file `name` in `dirfd`, known to be this blob, by reflink, else hard link, else copy,
  * which is verified. Hard-linked are only files that have no write permission at all: the blob
  * is then the same file, and writing to one would change the other. ERROR_INTEGRITY: another size.
+ * The blob gets the file's modification time. One that is there already is left alone if it is the
+ * same file or has the same time; else it is read, and replaced when it is damaged.
  */
 int layout_link(struct layout *l, int dirfd, const char *name, const struct digest *digest,
 		uint64_t size, struct error *err) MUST_USE;
+/* Wait until a blob is on the disk, if it is there; layout_tag then waits for index.json too. */
+int layout_sync(struct layout *l, const struct digest *digest, struct error *err) MUST_USE;
 /*
  * True when nobody else filled the layout since layout_create, or does so now: then what was put
  * may be taken back. Another process may count on it otherwise. From then on others wait for

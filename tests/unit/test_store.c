@@ -463,6 +463,41 @@ static void test_the_environment_says_where_the_store_lies(void **state)
 	assert_int_equal(err.code, ERROR_USAGE);
 }
 
+static void test_a_write_to_an_object_breaks_its_seal(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_store struct store *s = open_store(dir);
+	struct digest d = put(s, "hello");
+	cleanup_free char *path = object_path(s, &d);
+	cleanup_fd int fd = -1;
+
+	(void)state;
+	assert_true(store_intact(s, &d, 5));
+	assert_int_equal(chmod(path, 0644), 0);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "J", 1, 0), 1);
+	assert_int_equal(chmod(path, 0444), 0);
+	assert_false(store_intact(s, &d, 5));
+	assert_false(store_has(s, &d, 5));
+}
+
+static void test_an_object_with_another_time_is_read_and_sealed_again(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_store struct store *s = open_store(dir);
+	struct digest d = put(s, "hello");
+	cleanup_free char *path = object_path(s, &d);
+	const struct timespec now[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+	struct stat sealed, after;
+
+	(void)state;
+	assert_int_equal(stat(path, &sealed), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, now, 0), 0);
+	assert_true(store_intact(s, &d, 5));
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_mtim.tv_sec, sealed.st_mtim.tv_sec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +521,8 @@ int main(void)
 		cmocka_unit_test(test_scratch_files_have_no_name),
 		cmocka_unit_test(test_a_located_object_can_be_linked),
 		cmocka_unit_test(test_the_environment_says_where_the_store_lies),
+		cmocka_unit_test(test_a_write_to_an_object_breaks_its_seal),
+		cmocka_unit_test(test_an_object_with_another_time_is_read_and_sealed_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
