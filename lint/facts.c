@@ -232,6 +232,8 @@ void facts_release(struct facts *facts)
 	driver_libraries_release(&facts->driver);
 	vec_release(&facts->packages);
 	vec_release(&facts->dists);
+	vec_release(&facts->package_files);
+	vec_release(&facts->package_problems);
 	vec_release(&facts->problems);
 	vec_release(&facts->config_secrets);
 	tree_release(&facts->tree);

@@ -115,7 +115,8 @@ struct file_facts {
 	const struct gpu_code *gpu;  /* of a file that is not ELF; NULL: none */
 	const char *shebang;         /* the first line of a script, without "#!"; NULL: none */
 	struct secret_facts *secrets;
-	bool zero; /* no bytes at all */
+	const struct package_facts *packages; /* of a package manager's database; NULL: none */
+	bool zero;                            /* no bytes at all */
 };
 
 /* An effective ELF file, or one hard link to it. */
@@ -137,10 +138,31 @@ struct search_dirs {
 	size_t len, cap;
 };
 
+/* An installed package. */
 struct package {
 	const char *name, *version;
-	const char *kind; /* "dpkg", "wheel" */
-	const char *path; /* of the record */
+	const char *kind;    /* "dpkg", "rpm", "apk", "conda", "wheel" */
+	const char *path;    /* of the record or of the database */
+	const char *arch;    /* as its manager calls it; "" */
+	const char *source;  /* the source package, or "" */
+	const char *license; /* as its manager calls it, or "" */
+	uint64_t bytes;      /* installed, as the database says; 0: it does not */
+	size_t file_count;   /* that the database lists; 0 also when it lists none */
+};
+
+/* What one database file says; those of an image together are facts.packages. */
+struct package_facts {
+	const struct package *items; /* without path */
+	size_t count;
+	const struct package_file *files; /* sorted by path */
+	size_t file_count;
+	const char *problem; /* why it could not be read to its end, or NULL */
+};
+
+/* A file that a package says is its own: libraries and programs only, which is what matters. */
+struct package_file {
+	const char *path; /* absolute, or of conda from its prefix */
+	size_t package;   /* of the same facts */
 };
 
 /* A shared library in a distribution's RECORD. */
@@ -203,7 +225,15 @@ struct facts {
 	struct {
 		struct package *items;
 		size_t len, cap;
-	} packages;
+	} packages; /* in the order of the paths of their records */
+	struct {
+		struct package_file *items;
+		size_t len, cap;
+	} package_files; /* sorted by path, links followed */
+	struct {
+		const char **items;
+		size_t len, cap;
+	} package_problems; /* "/var/lib/rpm/rpmdb.sqlite: …": what could not be read */
 	struct {
 		struct layer_problem *items;
 		size_t len, cap;
@@ -285,6 +315,11 @@ const struct object *facts_object(const struct facts *facts, const char *path);
 const struct object_names *facts_named(const struct facts *facts, const char *name);
 /* The nodes in a directory, sorted. Release with vec_release. */
 void facts_list(const struct facts *facts, const char *dir, struct tree_nodes *out);
+/*
+ * The package that says a file is its own; NULL: none does, or it is neither a library nor a
+ * program. `path` may lead through links.
+ */
+const struct package *facts_owner(const struct facts *facts, const char *path);
 /* The absolute path of a node. */
 const char *facts_path(const struct facts *facts, const struct tree_node *node);
 /* The value of an environment variable, or NULL. */

@@ -52,12 +52,8 @@ static size_t keep_limit(const char *path)
 	    str_equal(path, "etc/passwd") || str_equal(path, "etc/ld.so.preload") ||
 	    str_equal(path, "etc/os-release") || str_equal(path, "usr/lib/os-release"))
 		return MIB;
-	if (str_equal(path, "etc/ld.so.cache") || str_equal(path, "var/lib/dpkg/status") ||
-	    str_starts(path, "var/lib/dpkg/status.d/"))
+	if (str_equal(path, "etc/ld.so.cache"))
 		return CONTENT_WHOLE_MAX;
-	if (str_starts(path, "var/lib/dpkg/info/") && str_ends(path, ".list") &&
-	    (strstr(path, "cuda") || strstr(path, "nvidia") || strstr(path, "cudnn")))
-		return MIB;
 	if (str_ends(path, ".dist-info/METADATA"))
 		return METADATA_MAX;
 	return 0;
@@ -331,6 +327,21 @@ static bool is_start_script(const char *path)
 	return strstr(name, "entrypoint") || strstr(name, "entry") || strstr(name, "start");
 }
 
+static int read_database(const struct tar_entry *entry, struct stream *content,
+			 struct strbuf *buffer, struct arena *arena, struct file_facts **out,
+			 struct error *err)
+{
+	const struct package_facts *packages;
+
+	if (fill_to(entry, content, buffer, PACKAGE_DATABASE_MAX, err) < 0)
+		return -1;
+	packages = package_database_read(entry->path, strbuf_slice(buffer),
+					 buffer->len == entry->size, arena);
+	if (packages)
+		facts_of(arena, out)->packages = packages;
+	return 0;
+}
+
 int content_facts_read(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
 		       struct arena *arena, struct file_facts **out, struct error *err)
 {
@@ -346,6 +357,8 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content, st
 	}
 	if (fill(content, buffer, (size_t)MIN(entry->size, (uint64_t)HEAD_BYTES), err) < 0)
 		return -1;
+	if (package_database_is(entry->path))
+		return read_database(entry, content, buffer, arena, out, err);
 	head = strbuf_slice(buffer);
 	if (elf_is(head)) {
 		if (read_elf(entry, content, buffer, arena, out, err) < 0)

@@ -1,50 +1,17 @@
 #include "lint/facts_parts.h"
 
-#include "formats/deb822.h"
-
-static void add_package(struct facts *facts, struct slice name, struct slice version,
-			const char *kind, const char *path)
+static void add_wheel(struct facts *facts, struct slice name, struct slice version,
+		      const char *path)
 {
 	vec_push(&facts->packages, ((struct package){
 					   .name = arena_slice(&facts->arena, name),
 					   .version = arena_slice(&facts->arena, version),
-					   .kind = kind,
+					   .kind = "wheel",
 					   .path = path,
+					   .arch = "",
+					   .source = "",
+					   .license = "",
 				   }));
-}
-
-/* One dpkg database file; a stanza that cannot be read ends it. */
-static void read_dpkg(struct facts *facts, const char *path)
-{
-	struct slice rest = facts_text(facts, path);
-	cleanup_deb822 struct deb822 stanza = { 0 };
-	struct error ignored = { 0 };
-	size_t line = 1;
-
-	while (rest.data && deb822_next(&rest, path, &line, &stanza, &ignored) > 0) {
-		struct slice name = deb822_get(&stanza, "Package");
-		struct slice version = deb822_get(&stanza, "Version");
-		struct slice status = deb822_get(&stanza, "Status");
-
-		if (!name.data || !version.data)
-			continue;
-		if (status.data && !slice_is(status, "install ok installed") &&
-		    !slice_is(status, "hold ok installed"))
-			continue;
-		add_package(facts, name, version, "dpkg", path);
-	}
-}
-
-static void read_dpkg_parts(struct facts *facts)
-{
-	struct tree_nodes parts = { 0 };
-
-	facts_list(facts, "/var/lib/dpkg/status.d", &parts);
-	for (size_t i = 0; i < parts.len; i++) {
-		if (!str_ends(parts.items[i]->entry.path, ".md5sums"))
-			read_dpkg(facts, facts_path(facts, parts.items[i]));
-	}
-	vec_release(&parts);
 }
 
 static void read_wheel(struct facts *facts, const struct tree_node *node, struct slice text)
@@ -58,21 +25,127 @@ static void read_wheel(struct facts *facts, const struct tree_node *node, struct
 			version = slice_trim(slice_of(line.data + 8, line.len - 8));
 	}
 	if (name.len && version.len)
-		add_package(facts, name, version, "wheel",
-			    path_dir(facts, facts_path(facts, node)));
+		add_wheel(facts, name, version, path_dir(facts, facts_path(facts, node)));
+}
+
+/* Paths of a conda package start at the prefix, above its conda-meta. */
+static const char *absolute(struct facts *facts, const char *kind, const char *database,
+			    const char *path)
+{
+	const char *prefix;
+
+	if (!str_equal(kind, "conda"))
+		return path;
+	prefix = path_dir(facts, path_dir(facts, database));
+	return arena_printf(&facts->arena, "%s/%s", str_equal(prefix, "/") ? "" : prefix, path);
+}
+
+static void add_files(struct facts *facts, const struct package_facts *from, const char *database,
+		      size_t first)
+{
+	for (size_t i = 0; i < from->file_count; i++) {
+		const struct package_file *f = &from->files[i];
+		const char *path = absolute(facts, from->items[f->package].kind, database, f->path);
+
+		vec_push(&facts->package_files,
+			 ((struct package_file){ facts_real(facts, path), first + f->package }));
+	}
+}
+
+/* A list of dpkg: files of a package that stands in status. */
+static void add_list(struct facts *facts, const struct map *by_name,
+		     const struct package_facts *from, const char *path)
+{
+	size_t at = (uintptr_t)map_get(by_name, from->items[0].name);
+
+	if (!at--)
+		return; /* removed, its configuration left */
+	facts->packages.items[at].file_count += from->items[0].file_count;
+	add_files(facts, from, path, at);
+}
+
+static void add_database(struct facts *facts, const struct package_facts *from, const char *path)
+{
+	size_t first = facts->packages.len;
+
+	for (size_t i = 0; i < from->count; i++) {
+		struct package p = from->items[i];
+
+		p.path = path;
+		vec_push(&facts->packages, p);
+	}
+	add_files(facts, from, path, first);
+}
+
+static bool is_list(const struct package_facts *from)
+{
+	return from->count == 1 && !*from->items[0].version;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct package_file *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+
+	return order ? order : x->package < y->package ? -1 : x->package > y->package;
+}
+
+/* `by_name`: the packages of dpkg, for their lists; NULL: take all but lists. */
+static void take(struct facts *facts, const struct tree_node *node, const struct map *by_name)
+{
+	const struct file_facts *f = node_facts(node);
+	bool lists = by_name != NULL;
+	const char *path;
+
+	if (!f)
+		return;
+	path = facts_path(facts, node);
+	if (f->packages && is_list(f->packages) == lists) {
+		if (lists)
+			add_list(facts, by_name, f->packages, path);
+		else
+			add_database(facts, f->packages, path);
+	}
+	if (f->packages && f->packages->problem && is_list(f->packages) == lists)
+		vec_push(&facts->package_problems,
+			 arena_printf(&facts->arena, "%s: %s", path, f->packages->problem));
+	if (!lists && f->text && str_ends(path, ".dist-info/METADATA"))
+		read_wheel(facts, node, slice_of(f->text, f->text_len));
 }
 
 void package_facts_derive(struct facts *facts)
 {
+	cleanup_map struct map by_name = { 0 };
 	size_t count;
 	struct tree_node **nodes = tree_sorted(&facts->tree, &count);
 
-	read_dpkg(facts, "/var/lib/dpkg/status");
-	read_dpkg_parts(facts);
-	for (size_t i = 0; i < count; i++) {
-		const struct file_facts *f = node_facts(nodes[i]);
-
-		if (f && f->text && str_ends(nodes[i]->entry.path, ".dist-info/METADATA"))
-			read_wheel(facts, nodes[i], slice_of(f->text, f->text_len));
+	for (size_t i = 0; i < count; i++)
+		take(facts, nodes[i], NULL);
+	for (size_t i = 0; i < facts->packages.len; i++) {
+		if (str_equal(facts->packages.items[i].kind, "dpkg"))
+			map_put(&by_name, facts->packages.items[i].name,
+				(void *)(uintptr_t)(i + 1));
 	}
+	for (size_t i = 0; i < count; i++)
+		take(facts, nodes[i], &by_name);
+	vec_sort(&facts->package_files, compare_files);
+}
+
+const struct package *facts_owner(const struct facts *facts, const char *path)
+{
+	const char *real = facts_real(facts, path);
+	size_t low = 0, high = facts->package_files.len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(facts->package_files.items[middle].path, real) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == facts->package_files.len ||
+	    !str_equal(facts->package_files.items[low].path, real))
+		return NULL;
+	return &facts->packages.items[facts->package_files.items[low].package];
 }

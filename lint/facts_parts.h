@@ -55,7 +55,15 @@ int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err) M
 void config_facts_derive(struct facts *facts);
 /* facts_config_secrets.c: secrets in Env, Labels, Cmd and history. */
 void config_secrets_derive(struct facts *facts);
-/* facts_packages.c: dpkg and Python records. */
+/*
+ * facts_pkgdb.c: databases of packages. Whether a path is that of one, and what its bytes say;
+ * NULL: nothing. Larger than the limit: a problem.
+ */
+bool package_database_is(const char *path);
+enum { PACKAGE_DATABASE_MAX = 512 * 1024 * 1024 };
+const struct package_facts *package_database_read(const char *path, struct slice bytes,
+						  bool complete, struct arena *arena);
+/* facts_packages.c: packages of all databases, Python records, and what owns which file. */
 void package_facts_derive(struct facts *facts);
 /* facts_python.c: installed Python distributions. */
 void python_facts_derive(struct facts *facts);
