@@ -36,25 +36,9 @@ bool object_is_stub(const struct object *object)
 
 const char *owning_package(const struct facts *facts, const char *path)
 {
-	struct tree_nodes lists = { 0 };
-	const char *found = NULL;
-	cleanup_free char *line = xasprintf("%s\n", path);
+	const struct package *p = facts_owner(facts, path);
 
-	facts_list(facts, "/var/lib/dpkg/info", &lists);
-	for (size_t i = 0; i < lists.len && !found; i++) {
-		const struct file_facts *f = node_facts(lists.items[i]);
-		const char *name = path_name(lists.items[i]->entry.path);
-		const char *at = f && f->text ? strstr(f->text, line) : NULL;
-
-		if (at && (at == f->text || at[-1] == '\n'))
-			found = arena_printf((struct arena *)&facts->arena, "%.*s",
-					     (int)strcspn(name, ":") < (int)strlen(name) - 5
-						     ? (int)strcspn(name, ":")
-						     : (int)strlen(name) - 5,
-					     name);
-	}
-	vec_release(&lists);
-	return found;
+	return p ? p->name : NULL;
 }
 
 bool path_is_set_aside(const char *path)

@@ -13,7 +13,7 @@ enum { STUB_BYTES_MAX = 256 * 1024 };
 const char *driver_version_of(const char *name);
 /* A link-time stub: in a directory named stubs, or small and without a driver's version. */
 bool object_is_stub(const struct object *object);
-/* The dpkg package that owns a path ("libnvidia-compute-535"), or NULL; in the facts' arena. */
+/* The name of the package that owns a library or program ("libnvidia-compute-535"), or NULL. */
 const char *owning_package(const struct facts *facts, const char *path);
 /* In an archive, a package cache, documentation, samples or test data. */
 bool path_is_set_aside(const char *path);

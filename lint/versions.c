@@ -150,8 +150,7 @@ static const char *upstream(const struct facts *facts, const char *version)
 
 static const char *of_package(const struct facts *facts, const char *path)
 {
-	const char *name = owning_package(facts, path);
-	const struct package *p = name ? package_named(facts, "dpkg", name) : NULL;
+	const struct package *p = facts_owner(facts, path);
 	const char *version = p ? upstream(facts, p->version) : NULL;
 
 	return version && dotted_is(slice_str(version)) ? version : NULL;
