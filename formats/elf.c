@@ -29,7 +29,8 @@ enum {
 	WINDOW_HEAD = 4 << 20,
 	WINDOW_FIRST_MAX = 48 << 20, /* symbols and strings of the largest libraries */
 	WINDOW_SEGMENT_MAX = 4 << 20,
-	WINDOW_NAMES = 64 << 10, /* the section names stand right before the headers */
+	WINDOW_LOAD_MAX = 24 << 20, /* patchelf moves the strings into a segment at the end */
+	WINDOW_NAMES = 64 << 10,    /* the section names stand right before the headers */
 };
 
 static const uint64_t DT_FLAGS_1_TAG = 0x6ffffffb;
@@ -489,9 +490,9 @@ size_t elf_windows(struct slice head, uint64_t file_size, struct elf_window *out
 			    s.filesz <= WINDOW_FIRST_MAX)
 				first = s.filesz;
 			if (s.type == PT_DYNAMIC_TYPE || s.type == PT_INTERP_TYPE ||
-			    (s.type == PT_LOAD_TYPE && s.filesz <= WINDOW_SEGMENT_MAX))
+			    (s.type == PT_LOAD_TYPE && s.filesz <= WINDOW_LOAD_MAX))
 				count = add_window(out, count, max, file_size, s.offset,
-						   MIN(s.filesz, (uint64_t)WINDOW_SEGMENT_MAX));
+						   MIN(s.filesz, (uint64_t)WINDOW_LOAD_MAX));
 		}
 	}
 	count = add_window(out, count, max, file_size, 0, first);

@@ -131,3 +131,10 @@ const char *object_list_text(const struct facts *facts, const struct object_list
 		text = arena_printf((struct arena *)&facts->arena, "%s, ...", text);
 	return text;
 }
+
+bool name_has_full_version(const char *name)
+{
+	const char *so = strstr(name, ".so."), *dot = so ? strchr(so + 4, '.') : NULL;
+
+	return dot && strspn(so + 4, "0123456789.") == strlen(so + 4) && strchr(dot + 1, '.');
+}

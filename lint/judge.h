@@ -11,6 +11,8 @@ enum { STUB_BYTES_MAX = 256 * 1024 };
 
 /* "535.129.03" of "libcuda.so.535.129.03": three digits, a dot, two or more; NULL: none. */
 const char *driver_version_of(const char *name);
+/* "libcublas.so.12.4.5.8": a version of three numbers or more. */
+bool name_has_full_version(const char *name);
 /* A link-time stub: in a directory named stubs, or small and without a driver's version. */
 bool object_is_stub(const struct object *object);
 /* The name of the package that owns a library or program ("libnvidia-compute-535"), or NULL. */

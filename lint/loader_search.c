@@ -211,6 +211,24 @@ static bool is_musl_itself(struct loader *l, const char *name, struct loader_hit
 	return true;
 }
 
+/* glibc's loader is mapped before all others, from wherever programs name it. */
+static bool is_glibc_itself(struct loader *l, const char *name, const struct elf_facts *like,
+			    struct loader_hit *out)
+{
+	static const char *const dirs[] = { "/lib64", "/lib" };
+
+	for (size_t i = 0; str_starts(name, "ld-linux") && i < ARRAY_LEN(dirs); i++) {
+		const char *path = arena_printf(&l->arena, "%s/%s", dirs[i], name);
+		const struct object *o = facts_object(l->facts, path);
+
+		if (!o || !elf_same_class(o->elf, like))
+			continue;
+		*out = (struct loader_hit){ o, path, "the programs' interpreter" };
+		return true;
+	}
+	return false;
+}
+
 bool loader_find(struct loader *l, const struct loader_link *from, const char *name,
 		 enum loader_cache cache, struct loader_hit *out)
 {
@@ -223,10 +241,10 @@ bool loader_find(struct loader *l, const struct loader_link *from, const char *n
 		out->via = "its full path";
 		return out->object && elf_same_class(out->object->elf, like);
 	}
-	return try_rpath(l, from, name, like, out) || try_environment(l, name, like, out) ||
-	       try_runpath(l, from, name, like, out) || try_cache(l, name, like, cache, out) ||
-	       try_musl_paths(l, name, like, out) || try_defaults(l, name, like, out) ||
-	       is_musl_itself(l, name, out);
+	return is_glibc_itself(l, name, like, out) || try_rpath(l, from, name, like, out) ||
+	       try_environment(l, name, like, out) || try_runpath(l, from, name, like, out) ||
+	       try_cache(l, name, like, cache, out) || try_musl_paths(l, name, like, out) ||
+	       try_defaults(l, name, like, out) || is_musl_itself(l, name, out);
 }
 
 /* --- the two caches */

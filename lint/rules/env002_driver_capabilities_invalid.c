@@ -1,19 +1,7 @@
 #include "base/strbuf.h"
-#include "lint/facts.h"
+#include "lint/capabilities.h"
 #include "lint/findings.h"
 #include "lint/rule.h"
-
-static const char *const allowed[] = { "all",     "compute", "compat32", "graphics",
-				       "utility", "video",   "display",  "ngx" };
-
-static bool is_allowed(struct slice word)
-{
-	for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
-		if (slice_is(word, allowed[i]))
-			return true;
-	}
-	return false;
-}
 
 /* The first word that is wrong, quoted for people, or NULL. */
 static const char *wrong_word(const struct facts *facts, const char *value)
@@ -23,7 +11,7 @@ static const char *wrong_word(const struct facts *facts, const char *value)
 	while (slice_cut(&rest, ',', &word)) {
 		cleanup_strbuf struct strbuf quoted = { 0 };
 
-		if (is_allowed(word))
+		if (capability_is_known(word))
 			continue;
 		if (!word.len)
 			return "an empty word";

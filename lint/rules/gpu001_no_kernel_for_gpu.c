@@ -47,12 +47,25 @@ static enum coverage of_set(const struct facts *facts, const struct object *o,
 	return best;
 }
 
+/* Libraries of profilers carry code for their own measurements; programs do not run it. */
+static bool is_tool(const char *name)
+{
+	static const char *const stems[] = { "libcupti", "libnvperf", "libcheckpoint",
+					     "libpcsamplingutil" };
+
+	for (size_t i = 0; i < ARRAY_LEN(stems); i++) {
+		if (str_starts(name, stems[i]))
+			return true;
+	}
+	return false;
+}
+
 static void judge(const struct facts *facts, const struct host_gpu *gpu, struct group *g)
 {
 	for (size_t i = 0; i < facts->objects.len; i++) {
 		const struct object *o = &facts->objects.items[i];
 
-		if (!o->elf->gpu || !object_is_used(facts, o))
+		if (!o->elf->gpu || !object_is_used(facts, o) || is_tool(path_name(o->path)))
 			continue;
 		g->judged++;
 		switch (of_set(facts, o, gpu)) {

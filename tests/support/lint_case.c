@@ -25,6 +25,7 @@ struct maker {
 	struct strbuf scratch;
 	struct strbuf policy; /* the lines of the site's */
 	struct site_policy site;
+	bool unset; /* of NVIDIA_DRIVER_CAPABILITIES */
 	struct strbuf *why;
 	bool ok;
 };
@@ -404,6 +405,8 @@ static bool configure(struct maker *m, const char *word, struct slice rest, cons
 	text = arena_strdup(&m->arena, strbuf_text(&plain));
 	if (str_equal(word, "env"))
 		m->env[m->env_count++] = text;
+	else if (str_equal(word, "unset"))
+		m->unset = true;
 	else if (str_equal(word, "label"))
 		add_label(m, text);
 	else if (str_equal(word, "entrypoint"))
@@ -506,6 +509,20 @@ static void build_base(struct maker *m, struct slice body)
 	vec_release(&entries);
 }
 
+/* An image that asks for GPUs says for what, unless the case is about that. */
+static void add_capabilities(struct maker *m)
+{
+	bool asks = false;
+
+	for (size_t i = 0; i < m->env_count; i++) {
+		asks |= str_starts(m->env[i], "NVIDIA_VISIBLE_DEVICES=");
+		if (str_starts(m->env[i], "NVIDIA_DRIVER_CAPABILITIES="))
+			return;
+	}
+	if (asks && !m->unset && m->env_count < WORDS_MAX)
+		m->env[m->env_count++] = "NVIDIA_DRIVER_CAPABILITIES=compute,utility";
+}
+
 static void build(struct maker *m, struct slice body)
 {
 	struct slice rest = body, line, word;
@@ -522,6 +539,7 @@ static void build(struct maker *m, struct slice body)
 		slice_cut(&left, ' ', &word);
 		build_line(m, arena_slice(&m->arena, word), left);
 	}
+	add_capabilities(m);
 	m->config.history = m->history;
 	m->config.env = (struct string_list){ m->env, m->env_count };
 	m->config.label_keys = (struct string_list){ m->label_keys, m->label_count };

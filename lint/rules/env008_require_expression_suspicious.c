@@ -1,0 +1,68 @@
+#include "lint/findings.h"
+#include "lint/require_env.h"
+#include "lint/rule.h"
+
+static bool is_readable(const struct host_requirement *q)
+{
+	for (size_t i = 0; i < q->terms.len; i++) {
+		if (q->terms.items[i].problem)
+			return false;
+	}
+	return true;
+}
+
+static const char *suspicion(const struct host_requirement *q)
+{
+	if (q->comma_then_blank)
+		return "a blank follows a comma, and a blank means OR: what stands after it no "
+		       "longer restricts anything";
+	if (q->has_empty_factor)
+		return "there is nothing between two commas, or at an end";
+	for (size_t i = 0; i < q->alternatives; i++) {
+		if (host_requirement_is_void(q, i))
+			return "no host can satisfy all terms of one of its alternatives";
+	}
+	return NULL;
+}
+
+static void check_one(const struct rule *rule, const struct facts *facts, struct findings *found,
+		      const char *name, const char *value)
+{
+	struct arena *arena = (struct arena *)&facts->arena;
+	cleanup_host_requirement struct host_requirement q;
+	const char *why;
+
+	host_requirement_parse(value, arena, &q);
+	why = is_readable(&q) ? suspicion(&q) : NULL;
+	if (why)
+		finding_add(found, rule, "", -1, name, "%s=%s: %s. It is read as %s.", name, value,
+			    why, host_requirement_text(&q, arena));
+}
+
+static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
+		 struct error *err)
+{
+	const char *name, *value;
+	size_t at = 0;
+
+	(void)err;
+	while (require_env_next(facts, &at, &name, &value))
+		check_one(rule, facts, found, name, value);
+	return 0;
+}
+
+const struct rule rule_env008 = {
+	.id = "ENV008",
+	.name = "require-expression-suspicious",
+	.severity = SEVERITY_WARNING,
+	.confidence = CONFIDENCE_CERTAIN,
+	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG,
+	.what = "A requirement in NVIDIA_REQUIRE_* says something else than it seems to.",
+	.why = "Commas join terms that must all hold, blanks separate alternatives. A blank after "
+	       "a "
+	       "comma therefore turns \"both\" into \"either\", and terms that exclude each other "
+	       "make an alternative that nobody satisfies.",
+	.fix = "Join with commas without blanks, and separate alternatives with one blank.",
+	.sources = "NVIDIA/libnvidia-container src/cli/dsl.c",
+	.check = check,
+};
