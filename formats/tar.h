@@ -33,6 +33,8 @@ struct tar_entry {
 	uint32_t dev_major, dev_minor;
 	const struct tar_xattr *xattrs;
 	size_t xattr_count;
+	const char *written; /* with `odd`: the name as the archive has it */
+	const char *odd;     /* read tolerantly: what is unsafe about it; else NULL */
 };
 
 #endif

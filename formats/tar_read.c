@@ -31,6 +31,8 @@ struct tar_reader {
 	struct error cause;   /* of `inner`, for libarchive knows only that there was one */
 	struct arena arena;   /* strings of the entry just given */
 	struct content_stream content;
+	bool tolerant;
+	const char *odd; /* of the entry at hand, when tolerant */
 	bool ended;
 	bool padded;              /* the padding that the last block lacks was given */
 	uint64_t content_end;     /* where the entry just given ends in the plain tar */
@@ -107,6 +109,11 @@ struct tar_reader *tar_read_open(struct stream *inner)
 	return r;
 }
 
+void tar_read_tolerate(struct tar_reader *r)
+{
+	r->tolerant = true;
+}
+
 /* ".", ".." and NUL-free parts of a path, joined anew; NULL with *err set when it is unsafe. */
 static const char *clean_path(struct tar_reader *r, const char *path, struct error *err)
 {
@@ -119,9 +126,15 @@ static const char *clean_path(struct tar_reader *r, const char *path, struct err
 			  rest.len, PATH_BYTES_MAX);
 		return NULL;
 	}
+	if (r->tolerant && path[0] == '/')
+		r->odd = "begins with \"/\"";
 	while (slice_cut(&rest, '/', &part)) {
 		if (part.len == 0 || slice_is(part, "."))
 			continue;
+		if (r->tolerant && slice_is(part, "..")) {
+			r->odd = "has \"..\" in it";
+			continue;
+		}
 		if (slice_is(part, "..")) {
 			error_set(err, ERROR_FORMAT, "tar entry \"%s\" points outside the archive",
 				  path);
@@ -216,6 +229,9 @@ static int copy_link(struct tar_reader *r, struct archive_entry *e, struct tar_e
 				 out->path, strlen(target), PATH_BYTES_MAX);
 	if (out->type == TAR_HARDLINK) {
 		out->link = clean_path(r, target, err);
+		if (r->odd && target[0] == '/')
+			r->odd =
+				NULL; /* many writers do; it is relative to the root all the same */
 		if (!out->link)
 			return error_wrap(err, "%s: hard link", out->path);
 		if (!*out->link)
@@ -235,6 +251,7 @@ static int copy_entry(struct tar_reader *r, struct archive_entry *e, struct tar_
 		gid = archive_entry_gid(e);
 
 	*out = (struct tar_entry){ .path = "", .link = "" };
+	r->odd = NULL;
 	if (!path || !*path)
 		return error_set(err, ERROR_FORMAT, "tar entry at byte %" PRIu64 " has no name",
 				 tar_read_header_offset(r));
@@ -255,8 +272,13 @@ static int copy_entry(struct tar_reader *r, struct archive_entry *e, struct tar_
 		out->dev_major = (uint32_t)archive_entry_rdevmajor(e);
 		out->dev_minor = (uint32_t)archive_entry_rdevminor(e);
 	}
+	out->odd = r->odd;
+	r->odd = NULL;
 	if (copy_link(r, e, out, err) < 0)
 		return -1;
+	out->odd = out->odd ? out->odd : r->odd ? "is a hard link out of the root" : NULL;
+	if (out->odd)
+		out->written = arena_strdup(&r->arena, path);
 	return copy_xattrs(r, e, out, err);
 }
 

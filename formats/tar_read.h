@@ -24,6 +24,12 @@ struct tar_reader;
 /* Borrows `inner`. Never NULL. */
 struct tar_reader *tar_read_open(struct stream *inner);
 /*
+ * For who wants to tell of unsafe names instead of being stopped by them: an entry whose name is
+ * absolute, has ".." parts, or is a hard link to such a name is given with `odd` set. Its path is
+ * then what it would be below the root: ".." parts are dropped.
+ */
+void tar_read_tolerate(struct tar_reader *r);
+/*
  * The next entry: 1, 0 at the end, -1 on error. *out and all it points at are valid until the
  * next call. Content that was not read is skipped.
  */

@@ -203,6 +203,11 @@ int facts_read(struct facts *facts, struct image *image, const struct target *ta
 		facts->entry_platform = &image->descriptor.platform;
 		tree_facts_read(facts, image);
 		facts->layer_count = image->manifest.layer_count;
+		facts->manifest_type = image->manifest.media_type;
+		for (size_t i = 0; i < facts->layer_count; i++)
+			vec_push(&facts->media,
+				 ((struct layer_media){ image->manifest.layers[i].media_type,
+							image->layer_compressions[i] }));
 	}
 	return facts_derive(facts, err);
 }
@@ -234,6 +239,8 @@ void facts_release(struct facts *facts)
 	vec_release(&facts->dists);
 	vec_release(&facts->package_files);
 	vec_release(&facts->package_problems);
+	vec_release(&facts->odd_entries);
+	vec_release(&facts->media);
 	vec_release(&facts->problems);
 	vec_release(&facts->config_secrets);
 	tree_release(&facts->tree);

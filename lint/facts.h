@@ -196,6 +196,20 @@ struct layer_problem {
 	const char *text; /* one sentence */
 };
 
+/* An entry whose name no archive should have; those that lead out of the root are in no tree. */
+struct odd_entry {
+	size_t layer;
+	const char *path; /* with a "/" before what the archive has */
+	const char *what; /* "has \"..\" in it" */
+	bool unsafe;      /* engines refuse it, or it leaves the root */
+};
+
+/* What the manifest says of a layer, and what it is. */
+struct layer_media {
+	const char *type;
+	int compression; /* enum compression of the content; -1: not known */
+};
+
 struct site_policy;
 
 struct facts {
@@ -242,6 +256,15 @@ struct facts {
 		struct config_secret *items;
 		size_t len, cap;
 	} config_secrets;
+	struct {
+		struct odd_entry *items;
+		size_t len, cap;
+	} odd_entries; /* by layer, in the order of the archive */
+	const char *manifest_type;
+	struct {
+		struct layer_media *items;
+		size_t len, cap;
+	} media; /* of each layer of an image */
 
 	struct tables tables;
 	struct hosts hosts; /* the GPUs and drivers it is judged for */

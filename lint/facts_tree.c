@@ -43,7 +43,45 @@ struct layer_job {
 	struct error err;
 	bool damaged; /* the blob, or what it unpacks to, is not what it should be */
 	struct layer_problem problem;
+	struct {
+		struct odd_entry *items;
+		size_t len, cap;
+	} odd;
 };
+
+enum { ODD_ENTRIES_MAX = 1000 };
+
+static bool is_odd_whiteout(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return str_equal(name, ".wh.") || str_equal(name, ".wh..") || str_equal(name, ".wh...");
+}
+
+static const char *relative(const char *path)
+{
+	return path + strspn(path, "/");
+}
+
+/* Tells of names that no archive should have. True when the entry belongs nowhere. */
+static bool note_odd(struct layer_job *job, const struct tar_entry *entry)
+{
+	bool leaves = entry->odd && !str_starts(entry->odd, "begins");
+	const char *what = entry->odd, *slash = strrchr(entry->path, '/');
+
+	if (!what && is_odd_whiteout(entry->path))
+		what = "is a whiteout of nothing";
+	if (!what && strlen(slash ? slash + 1 : entry->path) > 255)
+		what = "has a name of more than 255 bytes";
+	if (what && job->odd.len < ODD_ENTRIES_MAX)
+		vec_push(&job->odd,
+			 ((struct odd_entry){
+				 job->index,
+				 arena_printf(&job->content, "/%s",
+					      entry->odd ? relative(entry->written) : entry->path),
+				 what, entry->odd != NULL }));
+	return leaves;
+}
 
 /* Hand over what was filled; waits while too much is ahead. */
 static void flush_batch(struct layer_job *job, bool last)
@@ -88,6 +126,8 @@ static int read_entry(struct layer_job *job, struct tar_reader *reader,
 	struct layer_entry *out;
 	struct arena *names;
 
+	if (note_odd(job, entry))
+		return 0;
 	if (job->filling && job->filling->len == BATCH_ENTRIES)
 		flush_batch(job, false);
 	if (!job->filling)
@@ -117,6 +157,7 @@ static int read_layer(struct layer_job *job, struct error *err)
 		return -1;
 	plain = readahead_stream(plain);
 	reader = tar_read_open(plain);
+	tar_read_tolerate(reader);
 	while ((more = tar_read_next(reader, &entry, err)) > 0) {
 		if (read_entry(job, reader, &entry, &buffer, err) < 0)
 			return -1;
@@ -268,6 +309,9 @@ void tree_facts_read(struct facts *facts, struct image *image)
 		merge_layer(facts, &jobs[i]);
 		pool_wait(pool, &jobs[i].job);
 		note_damage(facts, &jobs[i]);
+		for (size_t k = 0; k < jobs[i].odd.len; k++)
+			vec_push(&facts->odd_entries, jobs[i].odd.items[k]);
+		vec_release(&jobs[i].odd);
 		adopt(facts, &jobs[i].content);
 		pthread_mutex_destroy(&jobs[i].lock);
 		pthread_cond_destroy(&jobs[i].changed);

@@ -213,6 +213,8 @@ static int load(struct image *image, const struct platform *wanted, struct error
 	if (manifest_parse(strbuf_slice(&image->manifest_text), &image->arena, &image->manifest,
 			   err) < 0)
 		return error_wrap(err, "the image manifest");
+	image->layer_compressions = arena_alloc(&image->arena, image->manifest.layer_count + 1);
+	memset(image->layer_compressions, -1, image->manifest.layer_count);
 	if (load_config(image, err) < 0)
 		return -1;
 	return check_platform(image, wanted, &image->arena, err);
@@ -436,6 +438,7 @@ struct stream *image_layer_blob(struct image *image, size_t i, struct error *err
 struct stream *image_layer(struct image *image, size_t i, struct error *err)
 {
 	struct layer_stream *s = layer_open(image, i, err);
+	enum compression kind;
 
 	if (!s)
 		return NULL;
@@ -443,11 +446,12 @@ struct stream *image_layer(struct image *image, size_t i, struct error *err)
 	if (s->has_diff_id)
 		s->diff_id = image->config.diff_ids[i];
 	digest_init(&s->state, s->diff_id.algorithm);
-	s->plain = decompress_auto(s->verified, NULL, err);
+	s->plain = decompress_auto(s->verified, &kind, err);
 	if (!s->plain) {
 		error_wrap(err, "%s", s->name);
 		stream_close(&s->base);
 		return NULL;
 	}
+	image->layer_compressions[i] = (signed char)kind;
 	return &s->base;
 }

@@ -22,6 +22,8 @@ struct image {
 	struct manifest manifest;
 	struct image_config config;
 	struct strbuf manifest_text, config_text; /* the exact bytes */
+	signed char *layer_compressions; /* enum compression of each layer whose content was opened,
+					    else -1 */
 };
 
 /*

@@ -321,6 +321,15 @@ static void add_file(struct maker *m, struct slice line)
 	add_content(m, w.items[0], &w, slice_of(bytes.data, bytes.len - 1));
 }
 
+static int compression_named(const char *name)
+{
+	for (int c = COMPRESSION_NONE; c <= COMPRESSION_XZ; c++) {
+		if (str_equal(name, compression_name((enum compression)c)))
+			return c;
+	}
+	return -1;
+}
+
 /* wheel HOME NAME VERSION [Requires-Dist…] [<<RECORD] */
 static void add_wheel(struct maker *m, struct slice line)
 {
@@ -460,6 +469,16 @@ static void build_line(struct maker *m, const char *word, struct slice rest)
 		add_file(m, rest);
 	else if (str_equal(word, "wheel"))
 		add_wheel(m, rest);
+	else if (str_equal(word, "odd") && w.count > 2)
+		vec_push(&m->facts.odd_entries,
+			 ((struct odd_entry){ m->layer, w.items[1],
+					      arena_printf(&m->arena, "%s", w.items[2]),
+					      str_equal(w.items[0], "unsafe") }));
+	else if (str_equal(word, "manifest") && w.count == 1)
+		m->facts.manifest_type = w.items[0];
+	else if (str_equal(word, "media") && w.count == 2)
+		vec_push(&m->facts.media,
+			 ((struct layer_media){ w.items[0], compression_named(w.items[1]) }));
 	else if (str_equal(word, "link") && w.count == 3)
 		add(m, TAR_SYMLINK, w.items[0], w.items[2], 0, NULL, NULL);
 	else if (str_equal(word, "hard") && w.count == 3)

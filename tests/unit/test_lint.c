@@ -122,13 +122,16 @@ static void test_a_wrong_diff_id_is_another_finding(void **state)
 	release(&t);
 }
 
-static void test_an_entry_that_leaves_the_root_ends_the_reading(void **state)
+static void test_an_entry_that_leaves_the_root_is_told_and_belongs_nowhere(void **state)
 {
 	struct lint_test t = { 0 };
 
 	(void)state;
-	judge(&t, "layer\nfile ../../x =x\n");
-	assert_int_equal(lint_exit_status(&t.result), 3);
+	judge(&t, "layer\nfile ../../x =x\nfile y =y\n");
+	assert_string_equal(finding(&t, "OCI005")->path, "/../../x");
+	assert_int_equal(finding(&t, "OCI005")->severity, SEVERITY_ERROR);
+	assert_int_equal(lint_exit_status(&t.result), 1);
+	assert_int_equal(t.result.bytes, 1);
 	release(&t);
 }
 
@@ -379,7 +382,7 @@ int main(void)
 		cmocka_unit_test(test_a_missing_blob_is_a_finding_and_not_all_was_read),
 		cmocka_unit_test(test_a_cut_blob_was_not_read_completely),
 		cmocka_unit_test(test_a_wrong_diff_id_is_another_finding),
-		cmocka_unit_test(test_an_entry_that_leaves_the_root_ends_the_reading),
+		cmocka_unit_test(test_an_entry_that_leaves_the_root_is_told_and_belongs_nowhere),
 		cmocka_unit_test(test_elf_files_in_layers_are_read),
 		cmocka_unit_test(test_dead_bytes_are_counted),
 		cmocka_unit_test(test_the_threshold_decides_the_status),

@@ -1,0 +1,59 @@
+#include "lint/facts.h"
+#include "lint/findings.h"
+#include "lint/rule.h"
+
+#include "base/out.h"
+
+#define LARGE_IMAGE (4 * GIB)
+
+static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
+		 struct error *err)
+{
+	cleanup_free uint64_t *bytes = xcalloc(facts->layer_count + 1, sizeof(*bytes));
+	uint64_t total = 0;
+	size_t largest = 0;
+	struct finding *f;
+	char size[32], all[32];
+
+	(void)err;
+	for (size_t i = 0; i < facts->tree.all.len; i++) {
+		const struct tree_node *node = facts->tree.all.items[i];
+
+		if (node->entry.type == TAR_FILE)
+			bytes[node->layer] += node->entry.size;
+	}
+	for (size_t i = 0; i < facts->layer_count; i++) {
+		total += bytes[i];
+		largest = bytes[i] > bytes[largest] ? i : largest;
+	}
+	if (facts->layer_count > 100) {
+		f = finding_add(found, rule, "", -1, "count", "The image has %zu layers.",
+				facts->layer_count);
+		f->severity = SEVERITY_WARNING;
+	}
+	if (total < GIB || bytes[largest] <= total / 10 * 6)
+		return 0;
+	f = finding_add(found, rule, "", (int)largest, "largest",
+			"Layer %zu is %s of the image's %s.", largest,
+			out_size(bytes[largest], size), out_size(total, all));
+	if (total > LARGE_IMAGE)
+		f->severity = SEVERITY_WARNING;
+	return 0;
+}
+
+const struct rule rule_siz006 = {
+	.id = "SIZ006",
+	.name = "layer-shape",
+	.severity = SEVERITY_INFO,
+	.confidence = CONFIDENCE_CERTAIN,
+	.needs = NEEDS_LAYERS,
+	.what = "Most of the image is in one layer, or it has very many layers.",
+	.why = "Engines pull and unpack layers side by side, so the largest one sets the time; one "
+	       "that changes has to be pulled again as a whole. Hundreds of small ones cost a "
+	       "request and a mount each, and overlayfs takes at most a few hundred.",
+	.fix = "Put what changes together into one step, the large libraries into steps of their "
+	       "own; gpuimg build and buildah commit --squash of only the small steps do that.",
+	.sources = "Linux overlayfs documentation, \"Multiple lower layers\"; containerd issue "
+		   "3245 (128 layers)",
+	.check = check,
+};
