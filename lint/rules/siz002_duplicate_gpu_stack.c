@@ -36,8 +36,8 @@ static bool is_left_out(const char *path)
 {
 	return path_is_stub(path) || path_is_compat(path) || path_is_sample(path) ||
 	       path_matches("*/nsight*", path) || path_matches("*/extras/*", path) ||
-	       path_matches("*.libs/*", path) || path_matches("*/pkgs/*", path) ||
-	       path_is_tegra(path);
+	       path_matches("*/triton/backends/*", path) || path_matches("*.libs/*", path) ||
+	       path_matches("*/pkgs/*", path) || path_is_tegra(path);
 }
 
 static void count_object(const struct facts *facts, const struct object *o, struct family *families,
