@@ -71,10 +71,12 @@ bool dotted_prefix(struct slice a, struct slice b)
 static struct slice cut_operator(struct slice text, const char **op)
 {
 	static const char *const ops[] = { ">=", "<=", "==", "!=", "~=", ">", "<", "=" };
+	bool plain;
 
 	text = slice_trim(text);
+	plain = text.len && text.data[0] >= '0' && text.data[0] <= '9';
 	*op = "==";
-	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+	for (size_t i = 0; !plain && i < ARRAY_LEN(ops); i++) {
 		size_t n = strlen(ops[i]);
 
 		if (slice_starts(text, ops[i])) {

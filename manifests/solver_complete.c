@@ -23,7 +23,9 @@ static const char *range_on(const struct attempt *a, enum solver_clause_kind kin
 
 static const char *name_of(const struct attempt *a, size_t i)
 {
-	return a->why ? framework_build_name(a->builds[i], a->p->arena) : "";
+	bool wanted = a->why && a->why->sentences->len < SOLVER_REASONS_MAX;
+
+	return wanted ? framework_build_name(a->builds[i], a->p->arena) : "";
 }
 
 /* What rests on a whole list and not on one row of it. */
@@ -48,38 +50,52 @@ static void because_of_ranges(const struct attempt *a)
 		solver_because(a->why, &all_toolkits, "no known CUDA toolkit is in %s", asked);
 }
 
-static bool frameworks_agree(const struct attempt *a)
+/* Whether build `k` is what build `i` pins, if it pins it. */
+static bool needs_agree(const struct attempt *a, size_t i, size_t k)
 {
-	for (size_t i = 0; i < a->count; i++) {
-		const struct framework_build *b = a->builds[i];
+	const struct framework_build *b = a->builds[i], *c = a->builds[k];
 
-		for (size_t k = 0; k < a->count; k++) {
-			const struct framework_build *c = a->builds[k];
+	if (!b->needs || !str_equal(c->framework, b->needs) ||
+	    dotted_in(c->version, b->needs_range))
+		return true;
+	solver_because(a->why, &b->origin, "%s pins %s %s, not %s", name_of(a, i), b->needs,
+		       b->needs_range + 2, c->version);
+	return false;
+}
 
-			if (b->needs && str_equal(c->framework, b->needs) &&
-			    !dotted_in(c->version, b->needs_range)) {
-				solver_because(a->why, &b->origin, "%s pins %s %s, not %s",
-					       name_of(a, i), b->needs, b->needs_range + 2,
-					       c->version);
-				return false;
-			}
-			if (k < i && b->cuda_major && c->cuda_major &&
-			    b->cuda_major != c->cuda_major) {
-				solver_because(a->why, &b->origin,
-					       "%s is built for CUDA %u, %s for CUDA %u: their "
-					       "libraries write the same files",
-					       name_of(a, i), b->cuda_major, name_of(a, k),
-					       c->cuda_major);
-				return false;
-			}
-			if (k < i && b->exact && c->exact &&
-			    !dotted_prefix(slice_str(b->built_with), slice_str(c->built_with))) {
-				because_of_ranges(a);
-				return false;
-			}
+/* Whether the last of the builds goes with each before it; those go with one another. */
+static bool last_agrees(const struct attempt *a)
+{
+	size_t i = a->count - 1;
+	const struct framework_build *b = a->builds[i];
+
+	for (size_t k = 0; k < i; k++) {
+		const struct framework_build *c = a->builds[k];
+
+		if (!needs_agree(a, i, k) || !needs_agree(a, k, i))
+			return false;
+		if (b->cuda_major && c->cuda_major && b->cuda_major != c->cuda_major) {
+			solver_because(a->why, &b->origin,
+				       "%s is built for CUDA %u, %s for CUDA %u: their "
+				       "libraries write the same files",
+				       name_of(a, i), b->cuda_major, name_of(a, k), c->cuda_major);
+			return false;
+		}
+		if (b->exact && c->exact &&
+		    !dotted_prefix(slice_str(b->built_with), slice_str(c->built_with))) {
+			because_of_ranges(a);
+			return false;
 		}
 	}
 	return true;
+}
+
+bool solver_agree(const struct solver_problem *p, solver_mask mask,
+		  const struct framework_build *const *builds, size_t count, struct solver_why *why)
+{
+	struct attempt a = { .p = p, .mask = mask, .builds = builds, .count = count, .why = why };
+
+	return !count || last_agrees(&a);
 }
 
 #define PYTHON_MINOR_MAX 40
@@ -88,26 +104,25 @@ static bool frameworks_agree(const struct attempt *a)
 static bool choose_python(const struct attempt *a, struct solver_choice *out)
 {
 	const char *range = range_on(a, CLAUSE_PYTHON, a->p->python);
-	bool bounded = false;
+	uint64_t least = 5, most = PYTHON_MINOR_MAX;
 
-	for (unsigned minor = PYTHON_MINOR_MAX; minor > 4; minor--) {
-		char python[16];
-		bool fits;
+	for (size_t i = 0; i < a->count; i++) {
+		const struct framework_build *b = a->builds[i];
 
-		snprintf(python, sizeof(python), "3.%u", minor);
-		fits = dotted_in(python, range);
-		for (size_t i = 0; i < a->count; i++) {
-			const struct framework_build *b = a->builds[i];
+		if (b->python_min)
+			least = MAX(least, dotted_number(b->python_min, 1));
+		if (b->python_max)
+			most = MIN(most, dotted_number(b->python_max, 1));
+	}
+	for (uint64_t minor = most; minor >= least; minor--) {
+		char python[32];
 
-			bounded |= b->python_max != NULL;
-			fits &= !b->python_min || dotted_order(python, b->python_min) >= 0;
-			fits &= !b->python_max || dotted_order(python, b->python_max) <= 0;
-		}
-		if (fits) {
-			if (bounded || minor < PYTHON_MINOR_MAX)
-				out->python = arena_strdup(a->p->arena, python);
-			return true;
-		}
+		snprintf(python, sizeof(python), "3.%llu", (unsigned long long)minor);
+		if (!dotted_in(python, range))
+			continue;
+		if (minor < PYTHON_MINOR_MAX)
+			out->python = arena_strdup(a->p->arena, python);
+		return true;
 	}
 	for (size_t i = 0; i < a->count; i++) {
 		const struct framework_build *b = a->builds[i];
@@ -183,7 +198,11 @@ static bool toolkit_in_ranges(const struct attempt *a, const struct toolkit *t)
 	if (!dotted_in(t->version, range_on(a, CLAUSE_CUDA, a->p->cuda)))
 		return false;
 	for (size_t i = 0; i < a->count; i++) {
-		if (a->builds[i]->cuda && !dotted_in(t->version, a->builds[i]->cuda))
+		const struct framework_build *b = a->builds[i];
+
+		if (b->exact && b->cuda_major != t->major)
+			return false; /* without reading the ranges */
+		if (b->cuda && !dotted_in(t->version, b->cuda))
 			return false;
 	}
 	return true;
@@ -595,7 +614,7 @@ bool solver_complete(const struct solver_problem *p, solver_mask mask,
 	struct solver_choice so_far = { 0 }, made;
 	bool any = false, found = false;
 
-	if (!frameworks_agree(&a) || !choose_python(&a, &so_far) || !glibc_fits(&a))
+	if (!choose_python(&a, &so_far) || !glibc_fits(&a))
 		return false;
 	if (is_empty(&a)) {
 		*out = so_far;

@@ -7,16 +7,38 @@ static const enum solver_clause_kind by_weight[] = {
 	CLAUSE_BASE,  CLAUSE_GPU,    CLAUSE_CUDA,   CLAUSE_FRAMEWORK, CLAUSE_DRIVER,
 };
 
+/* Which sets of clauses have been found to clash, or not: the rounds ask for the same ones again.
+ */
+struct asked_before {
+	struct {
+		solver_mask mask;
+		bool solved;
+	} * items;
+	size_t len, cap;
+};
+
+static bool can_be_had(const struct solver_problem *p, solver_mask mask, struct asked_before *asked)
+{
+	struct solver_choice ignored;
+
+	for (size_t i = 0; i < asked->len; i++) {
+		if (asked->items[i].mask == mask)
+			return asked->items[i].solved;
+	}
+	vec_add(asked)->mask = mask;
+	return asked->items[asked->len - 1].solved = solver_search(p, mask, &ignored, NULL);
+}
+
 /* One round of leaving out what the clash does not need. */
-static solver_mask fewer_clauses(const struct solver_problem *p, solver_mask mask)
+static solver_mask fewer_clauses(const struct solver_problem *p, solver_mask mask,
+				 struct asked_before *asked)
 {
 	for (size_t k = 0; k < ARRAY_LEN(by_weight); k++) {
 		for (size_t i = 0; i < p->clause_count; i++) {
 			solver_mask less = mask & ~(UINT64_C(1) << i);
-			struct solver_choice ignored;
 
 			if (p->clauses[i].kind == by_weight[k] && less != mask &&
-			    !solver_search(p, less, &ignored, NULL))
+			    !can_be_had(p, less, asked))
 				mask = less;
 		}
 	}
@@ -30,12 +52,14 @@ static solver_mask fewer_clauses(const struct solver_problem *p, solver_mask mas
  */
 static solver_mask minimal_conflict(const struct solver_problem *p, solver_mask mask)
 {
+	struct asked_before asked = { 0 };
 	solver_mask before;
 
 	do {
 		before = mask;
-		mask = fewer_clauses(p, mask);
+		mask = fewer_clauses(p, mask, &asked);
 	} while (mask != before);
+	vec_release(&asked);
 	return mask;
 }
 

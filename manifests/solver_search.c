@@ -105,6 +105,8 @@ static bool best_of(struct search *s, size_t depth, size_t count,
 	}
 	for (size_t i = s->spans[depth].first; i < s->spans[depth].end; i++) {
 		builds[depth] = &s->p->tables->frameworks.builds.items[i];
+		if (!solver_agree(s->p, s->mask, builds, depth + 1, s->why))
+			continue;
 		found = best_of(s, depth + 1, count, builds, best, found);
 	}
 	return found;

@@ -52,8 +52,16 @@ bool solver_search(const struct solver_problem *p, solver_mask mask, struct solv
 		   struct solver_why *why);
 
 /*
- * Whether the chosen builds work together under `mask`, and with which CUDA, cuDNN, NCCL and
- * Python. Used by solver_search.
+ * Whether the last of the chosen builds goes with each before it: CUDA majors and minors, and what
+ * one pins of another.
+ */
+bool solver_agree(const struct solver_problem *p, solver_mask mask,
+		  const struct framework_build *const *builds, size_t count,
+		  struct solver_why *why);
+
+/*
+ * Whether the chosen builds, which agree with one another, work under `mask`, and with which CUDA,
+ * cuDNN, NCCL and Python. Used by solver_search.
  */
 bool solver_complete(const struct solver_problem *p, solver_mask mask,
 		     const struct framework_build *const *builds, size_t count,
