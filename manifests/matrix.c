@@ -370,7 +370,7 @@ static const char *row_words(const struct asking *a, const json_t *row)
 	return arena_strdup(a->arena, strbuf_text(&b));
 }
 
-/* What is known of a product that is not solved for: its rows as they stand. */
+/* What is known of a product that is no framework of its own: its rows as they stand. */
 static int ask_other(const struct asking *a, const char *name, const char *version,
 		     struct error *err)
 {
@@ -536,7 +536,8 @@ static int ask(const struct asking *a, const struct matrix_query *q, struct erro
 		return ask_ngc(a, q->value, err);
 	if (str_equal(q->kind, "cudnn") || str_equal(q->kind, "nccl"))
 		return ask_library(a, q->kind[0] == 'c', q->value, err);
-	if (framework_known(&a->t->frameworks, q->kind))
+	if (framework_known(&a->t->frameworks, q->kind) &&
+	    !json_object_get(other_section(a->t, q->kind), "builds"))
 		return ask_framework(a, q->kind, q->value, err);
 	return ask_other(a, q->kind, q->value, err);
 }

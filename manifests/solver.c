@@ -1,6 +1,7 @@
 #include "manifests/solver.h"
 
 #include "base/nearest.h"
+#include "base/strbuf.h"
 #include "manifests/dotted.h"
 #include "manifests/require.h"
 #include "manifests/solver_search.h"
@@ -56,6 +57,7 @@ static int add_gpus(struct solver_problem *p, const struct stack_request *s, str
 static int unknown_framework(const struct solver_problem *p, const char *name, struct error *err)
 {
 	const struct table_frameworks *t = &p->tables->frameworks;
+	cleanup_strbuf struct strbuf names = { 0 };
 	struct nearest n = nearest_start(name);
 
 	for (size_t i = 0; i < t->builds.len; i++)
@@ -64,10 +66,16 @@ static int unknown_framework(const struct solver_problem *p, const char *name, s
 		return error_set(err, ERROR_USAGE,
 				 "stack.framework: nothing is known of '%.60s'; did you mean %s?",
 				 name, n.best);
+	for (size_t i = 0; i < t->builds.len; i++) {
+		const char *known = t->builds.items[i].framework; /* sorted by it */
+
+		if (!i || !str_equal(known, t->builds.items[i - 1].framework))
+			strbuf_addf(&names, "%s%s", names.len ? ", " : "", known);
+	}
 	return error_set(err, ERROR_USAGE,
-			 "stack.framework: nothing is known of '%.60s'; known are torch, "
-			 "tensorflow, jax, onnxruntime-gpu and vllm",
-			 name);
+			 "stack.framework: nothing is known of '%.60s'; known are %s. Name others "
+			 "among a stage's packages",
+			 name, strbuf_text(&names));
 }
 
 /* A framework that another pins: it takes part, under the other's clause. */

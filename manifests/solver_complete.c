@@ -371,6 +371,44 @@ static bool ptx_fits(const struct attempt *a, struct solver_choice *made,
 	return false;
 }
 
+/* Whether one of the compilers that a build brings knows the GPU. */
+static bool build_compiles(const struct attempt *a, const struct framework_build *b,
+			   const struct gpu_arch *arch)
+{
+	for (size_t i = 0; i < b->compiles_with.count; i++) {
+		if (gpu_toolkit_verdict(a->p->tables, arch, b->compiles_with.items[i]).service !=
+		    GPU_NONE)
+			return true;
+	}
+	return !b->compiles_with.count;
+}
+
+/* What builds say of GPUs beside the code that they hold. */
+static bool builds_take_gpu(const struct attempt *a, const struct gpu_target *g)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		const struct framework_build *b = a->builds[i];
+
+		if (b->capability_min && dotted_order(g->arch->capability, b->capability_min) < 0) {
+			solver_because(a->why, &b->origin,
+				       "%s serves GPUs from capability %s on, %s has %s",
+				       name_of(a, i), b->capability_min, g->text,
+				       g->arch->capability);
+			return false;
+		}
+		if (!build_compiles(a, b, g->arch)) {
+			solver_because(a->why, &b->origin,
+				       "%s brings the compiler of CUDA %s, and the first that "
+				       "compiles for %s (%s) is that of %s",
+				       name_of(a, i),
+				       b->compiles_with.items[b->compiles_with.count - 1], g->text,
+				       g->arch->sm, g->arch->first_cuda);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool gpus_fit(const struct attempt *a, struct solver_choice *made)
 {
 	const char *floor = is_on(a, CLAUSE_DRIVER, 0) ? a->p->floor : NULL;
@@ -388,6 +426,8 @@ static bool gpus_fit(const struct attempt *a, struct solver_choice *made)
 				       g->text, g->arch->generation, g->arch->last_branch, floor);
 			return false;
 		}
+		if (!builds_take_gpu(a, g))
+			return false;
 		v = solver_gpu_verdict(a->p, made, g);
 		if (v.service == GPU_NONE) {
 			because_of_gpu(a, made, g);

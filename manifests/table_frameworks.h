@@ -22,9 +22,12 @@ struct framework_build {
 	const char *ptx;                       /* capability with PTX; NULL: none, or not known */
 	const char *built_with;                /* the CUDA its PTX comes from */
 	const char *python_min, *python_max;   /* NULL: not established */
-	const char *needs, *needs_range;       /* another framework it pins; NULL */
-	bool is_default;                       /* what the package index gives without more words */
-	const char *confidence;                /* of the pins; NULL: observed or documented */
+	const char *capability_min;            /* the least GPU it serves; NULL: not established */
+	struct table_texts
+		compiles_with; /* CUDA versions whose compilers it brings; none: no matter */
+	const char *needs, *needs_range; /* another framework it pins; NULL */
+	bool is_default;                 /* what the package index gives without more words */
+	const char *confidence;          /* of the pins; NULL: observed or documented */
 	struct table_origin origin;
 };
 

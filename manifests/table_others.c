@@ -55,8 +55,8 @@ static int add_onnx(const struct table_row *row, const char *newest, struct aren
 }
 
 /* vLLM follows the torch it pins; CUDA, cuDNN and NCCL are that torch's. */
-static int add_vllm(const struct table_row *row, struct arena *arena, struct table_frameworks *out,
-		    struct error *err)
+static int add_vllm(const struct table_row *row, const char *capability_min, struct arena *arena,
+		    struct table_frameworks *out, struct error *err)
 {
 	struct framework_build b = { .framework = "vllm",
 				     .needs = "torch",
@@ -69,6 +69,7 @@ static int add_vllm(const struct table_row *row, struct arena *arena, struct tab
 	if (read_span(row, NULL, &first, &last, &major, err) < 0 ||
 	    row_version(row, "torch", &torch, err) < 0)
 		return -1;
+	b.capability_min = capability_min;
 	b.needs_range = arena_printf(arena, "==%s", torch);
 	b.origin = row_origin(row, NULL, arena);
 	b.origin.row = arena_printf(arena, "vllm %s", row->name);
@@ -77,6 +78,75 @@ static int add_vllm(const struct table_row *row, struct arena *arena, struct tab
 		b.version = arena_printf(arena, "%llu.%llu", (unsigned long long)major,
 					 (unsigned long long)m);
 		vec_push(&out->builds, b);
+	}
+	return 0;
+}
+
+/* A build as it stands in a list of them. */
+static int add_build(const struct table_row *row, const char *framework, const json_t *section,
+		     struct arena *arena, struct table_frameworks *out, struct error *err)
+{
+	const char *source =
+		json_string_value(json_array_get(json_object_get(section, "sources"), 0));
+	struct framework_build b = { .framework = framework, .is_default = true };
+
+	if (row_version(row, "version", &b.version, err) < 0 ||
+	    row_text(row, "flavour", &b.flavour, err) < 0 ||
+	    row_text_opt(row, "package", &b.package, err) < 0 ||
+	    row_text_opt(row, "cuda", &b.cuda, err) < 0 ||
+	    row_text_opt(row, "cudnn", &b.cudnn, err) < 0 ||
+	    row_version_opt(row, "capability_min", &b.capability_min, err) < 0 ||
+	    row_version_opt(row, "python_min", &b.python_min, err) < 0 ||
+	    row_version_opt(row, "python_max", &b.python_max, err) < 0 ||
+	    row_texts(row, "compiles_with", arena, &b.compiles_with, err) < 0)
+		return -1;
+	if ((b.cuda && dotted_range_check(b.cuda, err) < 0) ||
+	    (b.cudnn && dotted_range_check(b.cudnn, err) < 0)) {
+		struct error cause = *err;
+
+		return row_error(row, b.cuda ? "cuda" : "cudnn", err, "%s", cause.text);
+	}
+	if (b.cuda) {
+		b.built_with =
+			arena_slice(arena, slice_of(b.cuda + strspn(b.cuda, ">="),
+						    strcspn(b.cuda + strspn(b.cuda, ">="), ",")));
+		b.cuda_major = (unsigned)dotted_number(b.built_with, 0);
+	}
+	b.confidence = json_string_value(json_object_get(section, "confidence"));
+	b.origin = row_origin(row, NULL, arena);
+	b.origin.row = arena_printf(arena, "%s builds %s %s", framework, b.version, b.flavour);
+	b.origin.source = source ? source : "as reported";
+	vec_push(&out->builds, b);
+	return 0;
+}
+
+/* Products whose builds are listed. */
+static int add_listed(const struct table *table, struct arena *arena, struct table_frameworks *out,
+		      struct error *err)
+{
+	static const struct {
+		const char *section, *framework;
+	} products[] = {
+		{ "tensorrt", "tensorrt" },
+		{ "cupy", "cupy" },
+		{ "triton", "triton" },
+		{ "transformer_engine", "transformer-engine" },
+	};
+
+	for (size_t p = 0; p < ARRAY_LEN(products); p++) {
+		json_t *section, *builds;
+
+		if (table_object(table, products[p].section, &section, err) < 0)
+			return -1;
+		builds = json_object_get(section, "builds");
+		for (size_t i = 0; i < json_array_size(builds); i++) {
+			struct table_row row;
+
+			if (table_row_at(table, products[p].section, builds, i, "version", arena,
+					 &row, err) < 0 ||
+			    add_build(&row, products[p].framework, section, arena, out, err) < 0)
+				return -1;
+		}
 	}
 	return 0;
 }
@@ -108,9 +178,12 @@ int table_others_read(const struct table *table, struct arena *arena, struct tab
 			if (table_row_at(table, sections[s], rows, i, "from", arena, &row, err) < 0)
 				return -1;
 			if ((s == 0 ? add_onnx(&row, newest, arena, out, err)
-				    : add_vllm(&row, arena, out, err)) < 0)
+				    : add_vllm(
+					      &row,
+					      json_string_value(json_object_get(section, "cc_min")),
+					      arena, out, err)) < 0)
 				return -1;
 		}
 	}
-	return 0;
+	return add_listed(table, arena, out, err);
 }
