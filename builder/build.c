@@ -323,7 +323,7 @@ static int make_manifest(struct build *b, struct image_record *record,
 	publication_add_bytes(&b->publication, strbuf_slice(&text));
 	for (size_t i = 0; i < image->layers.len; i++)
 		publication_add_layer(&b->publication, &image->layers.items[i].digest,
-				      image->layers.items[i].size);
+				      image->layers.items[i].size, image->layers.items[i].raw_size);
 	return 0;
 }
 
@@ -430,6 +430,10 @@ static int run(struct build *b, struct error *err)
 {
 	const struct stack *stack = b->request->stack;
 
+	for (size_t i = 0; i < b->request->destination_count; i++) {
+		if (publication_check_name(b->request->destinations[i], err) < 0)
+			return -1;
+	}
 	if (check_lock(b, err) < 0 || digest_files(b, err) < 0)
 		return -1;
 	for (size_t i = 0; i < stack->platforms.count; i++) {
@@ -454,8 +458,10 @@ int build_run(const struct build_request *request, struct build_result *out, str
 	int rc;
 
 	*out = (struct build_result){ 0 };
-	b.publication =
-		(struct publication){ .store = request->store, .default_tag = request->stack->tag };
+	b.publication = (struct publication){ .store = request->store,
+					      .name = request->stack->name,
+					      .default_tag = request->stack->tag,
+					      .out = request->out };
 	b.created = image_config_time(request->has_created ? request->created : FIXED_MTIME,
 				      &out->arena);
 	b.pool = pool_new(request->threads);

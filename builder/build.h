@@ -24,7 +24,7 @@ struct build_request {
 	const struct stack *stack;
 	const struct lockfile *lock;
 	struct store *store;
-	const char *const *destinations; /* "oci:DIR[:TAG]", "oci-archive:FILE[:TAG]" */
+	const char *const *destinations; /* as publication_write (builder/publish.h) takes them */
 	size_t destination_count;        /* TAG: the manifest's when none is written */
 	bool has_created;
 	int64_t created;       /* SOURCE_DATE_EPOCH, seconds; else 1980-01-01T00:00:00Z */

@@ -1,9 +1,12 @@
 #include "builder/publish.h"
 
+#include "base/process.h"
 #include "base/vec.h"
 #include "builder/workdir.h"
+#include "oci/docker_write.h"
 #include "oci/layout.h"
 #include "oci/reference.h"
+#include "oci/unpack.h"
 
 void publication_release(struct publication *p)
 {
@@ -22,9 +25,10 @@ void publication_add_bytes(struct publication *p, struct slice bytes)
 	vec_push(&p->blobs, b);
 }
 
-void publication_add_layer(struct publication *p, const struct digest *digest, uint64_t size)
+void publication_add_layer(struct publication *p, const struct digest *digest, uint64_t size,
+			   uint64_t raw_size)
 {
-	struct publication_blob b = { .digest = *digest, .size = size };
+	struct publication_blob b = { .digest = *digest, .size = size, .raw_size = raw_size };
 
 	vec_push(&p->blobs, b);
 }
@@ -97,38 +101,173 @@ static int write_layout(struct publication *p, const char *dir, const char *tag,
 	return rc;
 }
 
-static int write_archive_file(const char *dir, const char *tag, const char *file, struct error *err)
+/* Write one file through `write`: it appears when it is complete. Missing folders are made. */
+struct file_writer {
+	int (*write)(struct publication *p, const char *layout, const char *tag, struct sink *sink,
+		     struct error *err);
+	struct publication *publication;
+	const char *layout, *tag;
+};
+
+static int write_file(const struct file_writer *w, const char *file, struct error *err)
 {
-	cleanup_layout struct layout *layout = layout_open(dir, err);
 	const char *slash = strrchr(file, '/');
 	cleanup_free char *parent =
 		slash ? xstrndup(file, (size_t)(slash - file) + 1) : xstrdup(".");
-	cleanup_fd int dirfd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup_fd int dirfd = -1;
 	cleanup_pending struct fs_pending pending = { .fd = -1 }; /* goes before dirfd */
 	cleanup_sink struct sink *sink = NULL;
 
-	if (!layout)
+	if (fs_mkdirs(AT_FDCWD, parent, err) < 0)
 		return -1;
+	dirfd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0)
 		return error_set_errno(err, errno, "open the folder of %s", file);
 	if (fs_pending_open(dirfd, &pending, err) < 0)
 		return -1;
 	sink = sink_fd_early(pending.fd, file);
-	if (layout_archive(layout, tag, sink, err) < 0)
+	if (w->write(w->publication, w->layout, w->tag, sink, err) < 0)
 		return -1;
 	if (fdatasync(pending.fd) < 0 && errno != EINVAL && errno != EROFS)
 		return error_set_errno(err, errno, "bring %s to the disk", file);
 	return fs_pending_commit(&pending, slash ? slash + 1 : file, 0644, err);
 }
 
-static int write_archive(struct publication *p, const char *file, const char *tag,
-			 struct error *err)
+static int write_oci_archive(struct publication *p, const char *layout, const char *tag,
+			     struct sink *sink, struct error *err)
 {
-	cleanup_workdir char *dir = workdir_new(p->store, err);
+	cleanup_layout struct layout *l = layout_open(layout, err);
 
-	if (!dir || write_layout(p, dir, tag, false, err) < 0)
+	(void)p;
+	return l ? layout_archive(l, tag, sink, err) : -1;
+}
+
+/* The one image of a layout that a folder or an engine can take. */
+static int open_one(const char *layout, const char *tag, struct image *out, struct error *err)
+{
+	struct image_source *source = layout_source(layout, tag, err);
+
+	if (!source)
 		return -1;
-	return write_archive_file(dir, tag, file, err);
+	if (image_open_source(source, "the image", NULL, out, err) == 0)
+		return 0;
+	if (err->code == ERROR_NOT_FOUND)
+		return error_wrap(err, "this destination takes one image, of this machine's "
+				       "platform; write the others with oci: or oci-archive:");
+	return -1;
+}
+
+static uint64_t raw_size_of(const struct publication *p, const struct digest *digest)
+{
+	for (size_t i = 0; i < p->blobs.len; i++) {
+		if (digest_equal(&p->blobs.items[i].digest, digest))
+			return p->blobs.items[i].raw_size;
+	}
+	return 0;
+}
+
+/* `tag` is the whole reference here. */
+static int write_docker_archive(struct publication *p, const char *layout, const char *tag,
+				struct sink *sink, struct error *err)
+{
+	cleanup_image struct image image = { 0 };
+	cleanup_free uint64_t *sizes = NULL;
+
+	if (open_one(layout, p->default_tag, &image, err) < 0)
+		return -1;
+	sizes = xcalloc(image.manifest.layer_count + 1, sizeof(*sizes));
+	for (size_t i = 0; i < image.manifest.layer_count; i++)
+		sizes[i] = raw_size_of(p, &image.manifest.layers[i].digest);
+	return docker_archive_write(&image, sizes, tag, sink, err);
+}
+
+static int write_root(struct publication *p, const char *layout, const char *dir, struct error *err)
+{
+	cleanup_image struct image image = { 0 };
+	struct unpack_result result;
+
+	if (open_one(layout, p->default_tag, &image, err) < 0 ||
+	    image_unpack(&image, dir, &result, err) < 0)
+		return -1;
+	if (!p->out)
+		return 0;
+	if (result.owners)
+		out_warn(p->out,
+			 "%s: %" PRIu64 " files and folders belong to other users than you in the "
+			 "image; only root can set that",
+			 dir, result.owners);
+	if (result.devices)
+		out_warn(p->out,
+			 "%s: %" PRIu64 " device nodes are left out: only root can make them", dir,
+			 result.devices);
+	if (result.xattrs)
+		out_warn(p->out, "%s: %" PRIu64 " capabilities could not be set", dir,
+			 result.xattrs);
+	return 0;
+}
+
+static int write_stdout(struct publication *p, const char *layout, const char *reference,
+			struct error *err)
+{
+	cleanup_sink struct sink *sink = NULL;
+
+	if (isatty(STDOUT_FILENO))
+		return error_set(err, ERROR_USAGE,
+				 "standard output is a terminal; send the archive somewhere, as in "
+				 "`gpuimg build --to - STACK | docker load`");
+	if (p->out && p->out->out && fflush(p->out->out))
+		return error_set_errno(err, errno, "write to standard output");
+	sink = sink_fd(STDOUT_FILENO, "standard output");
+	return write_docker_archive(p, layout, reference, sink, err);
+}
+
+/* What a tool said, its last line. */
+static const char *last_words(struct process_result *result)
+{
+	struct slice text = slice_trim(strbuf_slice(&result->out_stderr)), line, rest = text;
+
+	while (slice_cut(&rest, '\n', &line))
+		text = line;
+	strbuf_add(&result->out_stdout, "\0", 1);
+	strbuf_truncate(&result->out_stdout, 0);
+	strbuf_add(&result->out_stdout, text.data, MIN(text.len, (size_t)300));
+	return strbuf_text(&result->out_stdout);
+}
+
+static int run_tool(const char *const *argv, struct error *err)
+{
+	cleanup_process struct process_result result = { 0 };
+	struct process process = { .argv = argv, .output_limit = MIB, .keep_tail = true };
+
+	if (process_run(&process, &result, err) < 0)
+		return -1;
+	if (result.exit_status == 0)
+		return 0;
+	return error_set(err, ERROR_SYSTEM, "%s did not take the image (status %d): %s", argv[0],
+			 result.exit_status, last_words(&result));
+}
+
+/* An archive for the engine's own tool. */
+static int load_engine(struct publication *p, const char *layout, const char *work, bool docker,
+		       const char *reference, struct error *err)
+{
+	cleanup_free char *file = xasprintf("%s/image.tar", work),
+			  *source = xasprintf("docker-archive:%s", file),
+			  *target = xasprintf("containers-storage:%s", reference);
+	const char *const load_docker[] = { "docker", "load", "-q", "-i", file, NULL };
+	const char *const load_podman[] = { "podman", "load", "-q", "-i", file, NULL };
+	const char *const copy[] = { "skopeo", "copy", "-q", source, target, NULL };
+	bool podman = process_available("podman");
+	struct file_writer w = { write_docker_archive, p, layout, reference };
+
+	if (docker ? !process_available("docker") : !podman && !process_available("skopeo"))
+		return error_set(err, ERROR_NOT_FOUND,
+				 "%s not installed; write docker-archive:FILE and load that where "
+				 "the engine is",
+				 docker ? "docker is" : "podman and skopeo are");
+	if (write_file(&w, file, err) < 0)
+		return -1;
+	return run_tool(docker ? load_docker : podman ? load_podman : copy, err);
 }
 
 /* Splits "DIR[:TAG]" as image names are split: the last ":" that a tag follows ends the path. */
@@ -154,22 +293,143 @@ static void explain_full_disk(struct error *err)
 		error_wrap(err, "free some space there and build again");
 }
 
+enum destination {
+	TO_OCI,
+	TO_OCI_ARCHIVE,
+	TO_DOCKER_ARCHIVE,
+	TO_STDOUT,
+	TO_DOCKER,
+	TO_STORAGE,
+	TO_ROOTFS
+};
+
+static const struct {
+	const char *prefix;
+	enum destination kind;
+} destinations[] = {
+	{ "oci:", TO_OCI },
+	{ "oci-archive:", TO_OCI_ARCHIVE },
+	{ "docker-archive:", TO_DOCKER_ARCHIVE },
+	{ "docker-daemon:", TO_DOCKER },
+	{ "containers-storage:", TO_STORAGE },
+	{ "rootfs:", TO_ROOTFS },
+};
+
+static int read_destination(const char *text, enum destination *out, const char **rest,
+			    struct error *err)
+{
+	*rest = "";
+	*out = TO_STDOUT;
+	if (str_equal(text, "-"))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(destinations); i++) {
+		if (!str_starts(text, destinations[i].prefix))
+			continue;
+		*out = destinations[i].kind;
+		*rest = text + strlen(destinations[i].prefix);
+		if (**rest)
+			return 0;
+		return error_set(err, ERROR_USAGE, "\"%s\": there is nothing after the prefix",
+				 text);
+	}
+	return error_set(err, ERROR_USAGE,
+			 "\"%s\": images are built to oci:DIR[:TAG], oci-archive:FILE[:TAG], "
+			 "docker-archive:FILE[:NAME:TAG], docker-daemon:NAME, "
+			 "containers-storage:NAME, rootfs:DIR or - for standard output; use "
+			 "`gpuimg push` for a registry",
+			 text);
+}
+
+int publication_check_name(const char *destination, struct error *err)
+{
+	enum destination kind;
+	const char *rest;
+
+	return read_destination(destination, &kind, &rest, err);
+}
+
+/* "NAME[:TAG]" with the tag filled in, as engines know it. */
+static const char *whole_reference(const struct publication *p, const char *text,
+				   struct arena *arena, struct error *err)
+{
+	const char *name = *text ? text : p->name;
+	const char *colon = strrchr(name, ':'), *slash = strrchr(name, '/');
+	struct reference ignored;
+
+	if (!colon || (slash && slash > colon))
+		name = arena_printf(arena, "%s:%s", name, p->default_tag);
+	if (reference_parse(name, arena, &ignored, err) < 0)
+		return NULL;
+	return name;
+}
+
+/* "FILE[:NAME[:TAG]]": the name begins at the first ":" after the last part of the path. */
+static const char *split_archive(const char *rest, struct arena *arena, const char **file)
+{
+	const char *colon = strstr(rest, ".tar:");
+
+	colon = colon ? colon + strlen(".tar") : strchr(rest, ':');
+	*file = colon ? arena_slice(arena, slice_of(rest, (size_t)(colon - rest))) : rest;
+	return colon ? colon + 1 : "";
+}
+
+/* Destinations that are made of a layout, which is put together aside. */
+static int write_from_layout(struct publication *p, enum destination kind, const char *rest,
+			     struct arena *arena, struct error *err)
+{
+	cleanup_workdir char *dir = workdir_new(p->store, err), *work = NULL;
+	struct file_writer w = { write_oci_archive, p, dir, p->default_tag };
+	const char *file = rest, *reference = "";
+
+	if (!dir)
+		return -1;
+	if (kind == TO_OCI_ARCHIVE && split(rest, arena, p->default_tag, &file, &w.tag, err) < 0)
+		return -1;
+	if (kind == TO_DOCKER_ARCHIVE)
+		reference = split_archive(rest, arena, &file);
+	else if (kind == TO_DOCKER || kind == TO_STORAGE)
+		reference = rest;
+	reference = kind == TO_OCI_ARCHIVE || kind == TO_ROOTFS
+			    ? reference
+			    : whole_reference(p, reference, arena, err);
+	if (!reference ||
+	    write_layout(p, dir, kind == TO_OCI_ARCHIVE ? w.tag : p->default_tag, false, err) < 0)
+		return -1;
+	switch (kind) {
+	case TO_DOCKER_ARCHIVE:
+		w.write = write_docker_archive;
+		w.tag = reference;
+		return write_file(&w, file, err);
+	case TO_STDOUT:
+		return write_stdout(p, dir, reference, err);
+	case TO_ROOTFS:
+		return write_root(p, dir, rest, err);
+	case TO_DOCKER:
+	case TO_STORAGE:
+		work = workdir_new(p->store, err);
+		return work ? load_engine(p, dir, work, kind == TO_DOCKER, reference, err) : -1;
+	case TO_OCI_ARCHIVE:
+	case TO_OCI:
+		break;
+	}
+	return write_file(&w, file, err);
+}
+
 int publication_write(struct publication *p, const char *destination, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	bool archive = str_starts(destination, "oci-archive:");
-	const char *path, *tag;
+	const char *rest, *path, *tag;
+	enum destination kind;
 	int rc;
 
-	if (!archive && !str_starts(destination, "oci:"))
-		return error_set(
-			err, ERROR_USAGE,
-			"\"%s\": images are built to oci:DIR[:TAG] or oci-archive:FILE[:TAG]; "
-			"use `gpuimg push` for a registry",
-			destination);
-	if (split(strchr(destination, ':') + 1, &arena, p->default_tag, &path, &tag, err) < 0)
+	if (read_destination(destination, &kind, &rest, err) < 0)
 		return -1;
-	rc = archive ? write_archive(p, path, tag, err) : write_layout(p, path, tag, true, err);
+	if (kind != TO_OCI)
+		rc = write_from_layout(p, kind, rest, &arena, err);
+	else if (split(rest, &arena, p->default_tag, &path, &tag, err) < 0)
+		return -1;
+	else
+		rc = write_layout(p, path, tag, true, err);
 	if (rc < 0) {
 		explain_full_disk(err);
 		return error_wrap(err, "%s", destination);

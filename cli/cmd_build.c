@@ -16,8 +16,9 @@ static const struct option options[] = {
 	  .letter = 't',
 	  .value = "IMAGE",
 	  .repeatable = true,
-	  .help = "where the image goes: oci:DIR[:TAG] or oci-archive:FILE[:TAG] (default "
-		  "oci:out/NAME:TAG)" },
+	  .help = "where the image goes: oci:DIR[:TAG], oci-archive:FILE[:TAG], "
+		  "docker-archive:FILE[:NAME:TAG], docker-daemon:NAME, containers-storage:NAME, "
+		  "rootfs:DIR, or - for standard output (default oci:out/NAME:TAG)" },
 	{ .name = "offline", .help = "open no socket: everything must lie in the store" },
 	{ .name = "no-lint", .help = "do not check the image before it is written" },
 	{ .name = "jobs",
@@ -286,7 +287,18 @@ static int build_all(const struct invocation *in, struct stacks *stacks, struct 
 	return rc;
 }
 
-static int run(const struct invocation *in, struct error *err)
+/* How many destinations are standard output. */
+static size_t count_stdout(const struct invocation *in)
+{
+	const char *to;
+	size_t count = 0;
+
+	for (size_t n = 0; (to = option_nth(in, "to", n)); n++)
+		count += str_equal(to, "-");
+	return count;
+}
+
+static int run_on(const struct invocation *in, struct error *err)
 {
 	static const char *const formats[] = { "text", "json", NULL };
 	cleanup_report_outputs struct report_outputs outputs = { 0 };
@@ -301,6 +313,23 @@ static int run(const struct invocation *in, struct error *err)
 	if (!store)
 		return -1;
 	return build_all(in, &stacks, store, &outputs, err);
+}
+
+/* An image that goes to standard output has that for itself: reports go to standard error. */
+static int run(const struct invocation *in, struct error *err)
+{
+	size_t count = count_stdout(in);
+	struct invocation quiet = *in;
+	struct out out = *in->out;
+
+	if (!count)
+		return run_on(in, err);
+	if (count > 1)
+		return error_set(err, ERROR_USAGE, "--to -: standard output takes one image");
+	out.out = out.err;
+	out.colour = out.err_colour;
+	quiet.out = &out;
+	return run_on(&quiet, err);
 }
 
 const struct command command_build = {
@@ -320,6 +349,7 @@ const struct command command_build = {
 		"of a manifest with a matrix are built; {name}, {tag} and {variant} in IMAGE are "
 		"filled in.",
 	.examples = "gpuimg build stack.yaml                              # to oci:out/NAME:TAG\n"
+		    "gpuimg build --to - stack.yaml | docker load\n"
 		    "gpuimg build --offline --to oci-archive:app.tar stack.yaml\n",
 	.options = options,
 	.args_min = 1,

@@ -1,5 +1,6 @@
 #include "cli/stack_arg.h"
 
+#include "base/fs.h"
 #include "manifests/lockfile.h"
 
 struct texts {
@@ -25,7 +26,11 @@ int stack_arg_read(const struct invocation *in, const char *file, struct stacks 
 					 .set_count = sets.len,
 					 .variants = variants.items,
 					 .variant_count = variants.len };
-	int rc = stacks_read(file, &options, out, err);
+	bool missing = !fs_exists(AT_FDCWD, file);
+	int rc =
+		missing ? error_set(err, ERROR_USAGE,
+				    "%s: there is no such manifest; `gpuimg init` writes one", file)
+			: stacks_read(file, &options, out, err);
 
 	vec_release(&sets);
 	vec_release(&variants);

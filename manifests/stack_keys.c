@@ -154,7 +154,11 @@ static const struct stack_key base_keys[] = {
 	  .type = KEY_TEXT,
 	  .required = true,
 	  .offset = AT(stack, base_image),
-	  .help = "The image's name, best with its digest." },
+	  .help = "The image's name: `docker://HOST/NAME:TAG@sha256:…`, `oci:DIR:TAG`, "
+		  "`oci-archive:FILE` or `docker-archive:FILE`, paths relative to the manifest. "
+		  "The lock holds its digest for each platform; its layers are kept byte for "
+		  "byte, its packages count as installed, and its environment, command, "
+		  "accounts and package database go on." },
 };
 
 static const struct stack_section base_section = {
