@@ -6,7 +6,7 @@
 #include "oci/docker_write.h"
 #include "oci/layout.h"
 #include "oci/reference.h"
-#include "oci/unpack.h"
+#include "oci/image_unpack.h"
 
 void publication_release(struct publication *p)
 {

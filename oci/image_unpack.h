@@ -5,8 +5,8 @@
  * before anything is made, and no path goes through a symlink on disk. Owners, devices and
  * capabilities need root; without it they are left out and counted.
  */
-#ifndef OCI_UNPACK_H
-#define OCI_UNPACK_H
+#ifndef OCI_IMAGE_UNPACK_H
+#define OCI_IMAGE_UNPACK_H
 
 #include "oci/image.h"
 

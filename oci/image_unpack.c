@@ -1,4 +1,4 @@
-#include "oci/unpack.h"
+#include "oci/image_unpack.h"
 
 #include <linux/openat2.h>
 #include <sys/stat.h>
