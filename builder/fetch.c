@@ -127,6 +127,8 @@ static int download(struct fetch *f, struct http_client *client, const struct lo
 {
 	cleanup_authorization char *authorization = authorization_for(f, in);
 
+	http_client_proxy(client, in->kind == LOCK_DEB ? apt_config_proxy(&f->apt, in->url) : NULL);
+
 	for (unsigned restart = 0;; restart++) {
 		if (store_put_open(f->request->store, pending, err) < 0)
 			return -1;

@@ -432,20 +432,30 @@ static const char *locked_python(const struct locking *l)
 	return l->bases && l->bases[0].python ? l->bases[0].python : "";
 }
 
+/* "2.23.4-1+cuda12.6" → "2.23.4" */
+static const char *plain(struct arena *arena, const char *version)
+{
+	return arena_slice(arena, version_upstream(slice_str(version)));
+}
+
 static int fill_stack(struct locking *l, struct error *err)
 {
 	static const char *const cudart[] = { "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12",
 					      "cuda_cudart" };
-	static const char *const cudnn[] = { "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "cudnn" };
-	static const char *const nccl[] = { "nvidia-nccl-cu13", "nvidia-nccl-cu12" };
+	static const char *const cudnn[] = {
+		"nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "cudnn",
+		"libcudnn9-cuda-13", "libcudnn9-cuda-12", "libcudnn8"
+	};
+	static const char *const nccl[] = { "nvidia-nccl-cu13", "nvidia-nccl-cu12", "libnccl2",
+					    "libnccl" };
 	struct arena *arena = &l->lock->arena;
 	struct lock_stack *s = &l->lock->stack;
 
 	s->driver = l->stack->stack.driver ? arena_strdup(arena, l->stack->stack.driver) : "";
 	s->cuda =
 		l->cuda ? l->cuda : two_numbers(first_version(l, cudart, ARRAY_LEN(cudart)), arena);
-	s->cudnn = first_version(l, cudnn, ARRAY_LEN(cudnn));
-	s->nccl = first_version(l, nccl, ARRAY_LEN(nccl));
+	s->cudnn = plain(arena, first_version(l, cudnn, ARRAY_LEN(cudnn)));
+	s->nccl = plain(arena, first_version(l, nccl, ARRAY_LEN(nccl)));
 	s->python = arena_strdup(arena, locked_python(l));
 	s->require_cuda = "";
 	if (*s->cuda && toolkit_require(l->stack, s->cuda, l->solved.compat != NULL, arena,

@@ -43,4 +43,11 @@ int lock_stack(const struct lock_request *request, struct lockfile *out,
 int lock_check_current(const struct lockfile *lock, const struct stack *stack,
 		       struct error *err) MUST_USE;
 
+/*
+ * Against a step back in time: no signed index of a source whose entry in the manifest is the same
+ * may be older in `new` than in `old`, the lock that was there. ERROR_INTEGRITY names both dates.
+ */
+int lock_check_dates(const struct lockfile *old, const struct lockfile *new,
+		     const struct stack *stack, struct error *err) MUST_USE;
+
 #endif

@@ -27,28 +27,6 @@ static size_t count_inputs(const struct lockfile *lock)
 	return n;
 }
 
-/* A Release file older than the one locked before would be a step back in time. */
-static int check_dates(const struct lockfile *old, const struct lockfile *new, struct error *err)
-{
-	for (size_t i = 0; i < old->sources.len; i++) {
-		const struct lock_source *was = &old->sources.items[i];
-
-		for (size_t k = 0; k < new->sources.len; k++) {
-			const struct lock_source *is = &new->sources.items[k];
-
-			if (str_equal(was->id, is->id) && str_equal(was->suite, is->suite) &&
-			    *was->date && *is->date && strcmp(is->date, was->date) < 0)
-				return error_set(
-					err, ERROR_INTEGRITY,
-					"source %s, %s: its Release file is of %s, older than "
-					"%s in the present lock; a mirror that lags or replays "
-					"old files. Remove the lock to accept it",
-					is->id, is->suite, is->date, was->date);
-		}
-	}
-	return 0;
-}
-
 /* The lock that lies there, when it can be read at all. */
 static bool read_old(const char *path, struct strbuf *text, struct lockfile *old)
 {
@@ -136,7 +114,7 @@ static int lock_one(const struct lock_call *call, struct stack *stack, struct er
 	}
 	if (lock_stack(&request, &lock, err) < 0)
 		return error_wrap(err, "lock %s", stack_arg_name(stack));
-	if (has_old && check_dates(&old, &lock, err) < 0)
+	if (has_old && lock_check_dates(&old, &lock, stack, err) < 0)
 		return error_wrap(err, "lock %s", stack_arg_name(stack));
 	lockfile_write(&lock, &text);
 	if (option_given(call->in, "diff"))

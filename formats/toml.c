@@ -152,8 +152,8 @@ static int parse_key_part(struct parser *p, struct key *out, struct error *err)
 		p->scan.at++;
 	if (p->scan.at == start)
 		return toml_bad(&p->scan, part->place, err, "a key is missing");
-	part->text = arena_slice(p->scan.arena,
-				 slice_of(p->scan.text.data + start, p->scan.at - start));
+	part->text =
+		arena_slice(p->scan.arena, slice_of(p->scan.text.data + start, p->scan.at - start));
 	return 0;
 }
 
@@ -201,7 +201,8 @@ static int add_entry(struct parser *p, struct table *table, const struct key_par
 	return 0;
 }
 
-/* Down one part of a key, making the table when there is none. `header`: of [a.b], not of a.b = 1. */
+/* Down one part of a key, making the table when there is none. `header`: of [a.b], not of a.b = 1.
+ */
 static int descend(struct parser *p, struct table **table, const struct key_part *part, bool header,
 		   struct error *err)
 {
@@ -308,8 +309,7 @@ static int parse_pair(struct parser *p, struct table *table, struct error *err)
 		return -1;
 	if (toml_peek(&p->scan, 0) != '=')
 		return toml_bad(&p->scan, toml_here(&p->scan), err,
-				"\"=\" must follow the key '%.60s'",
-				key.parts[key.count - 1].text);
+				"\"=\" must follow the key '%.60s'", key.parts[key.count - 1].text);
 	p->scan.at++;
 	skip_blanks(p);
 	for (size_t i = 0; i + 1 < key.count; i++) {

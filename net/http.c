@@ -18,6 +18,7 @@ enum {
 struct http_client {
 	CURL *curl;
 	char *user_agent, *client_cert, *client_key, *ca_path;
+	char *proxy;             /* NULL: the environment's; "": none */
 	struct strbuf ca_bundle; /* system and extra; empty: ca_path or curl's own */
 	uint64_t connect_timeout_ms, stall_timeout_ms;
 	struct error setup; /* told at the first exchange */
@@ -269,6 +270,7 @@ void http_client_free(struct http_client *c)
 	curl_easy_cleanup(c->curl);
 	strbuf_release(&c->ca_bundle);
 	free(c->ca_path);
+	free(c->proxy);
 	free(c->user_agent);
 	free(c->client_cert);
 	free(c->client_key);
@@ -537,6 +539,12 @@ static int report_failure(struct exchange *x, const char *url, const char *metho
 	return error_set(x->err, ERROR_NETWORK, "%s %s: %s", method, shown, detail);
 }
 
+void http_client_proxy(struct http_client *c, const char *proxy)
+{
+	free(c->proxy);
+	c->proxy = proxy ? xstrdup(proxy) : NULL;
+}
+
 static int exchange_once(struct http_client *c, struct exchange *x, const char *method,
 			 const char *url, bool home, bool expect)
 {
@@ -560,6 +568,8 @@ static int exchange_once(struct http_client *c, struct exchange *x, const char *
 	curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000L);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail);
 	set_method(curl, x, method);
+	if (c->proxy)
+		curl_easy_setopt(curl, CURLOPT_PROXY, c->proxy);
 	set_tls(c);
 	set_limits(c, x->request);
 	set_callbacks(curl, x);

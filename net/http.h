@@ -4,9 +4,9 @@
  * A client is one thread's. Redirects are followed here, not by libcurl: credentials and cookies
  * never go to another host (scheme, name and port), at most 10 hops, https never falls to http.
  * TLS verification is on and has no switch. HTTP/1.1 for all. Proxies come from the environment
- * as curl reads them. CA certificates: SSL_CERT_FILE, else the system's. Only http, https and
- * (http_download) file URLs. Nothing secret stands in an error text: URLs are shown without user
- * info and query.
+ * as curl reads them, unless http_client_proxy says another. CA certificates: SSL_CERT_FILE, else
+ * the system's. Only http, https and (http_download) file URLs. Nothing secret stands in an error
+ * text: URLs are shown without user info and query.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -32,6 +32,12 @@ static inline void http_client_free_p(struct http_client **c)
 	http_client_free(*c);
 }
 #define cleanup_http cleanup(http_client_free_p)
+
+/*
+ * The proxy of the requests that follow, "http://proxy.example:3128/"; "": none; NULL, as at first:
+ * what the environment says. no_proxy of the environment counts in any case.
+ */
+void http_client_proxy(struct http_client *c, const char *proxy);
 
 struct http_request {
 	const char *method; /* "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE" */

@@ -101,7 +101,7 @@ static const char *nearest_name(struct apt_session *s, struct slice wanted)
 
 /* The text of what a name offers: other versions, other sources, providers. */
 static void describe_name(const struct apt_session *s, const struct deb_name *name,
-			  struct strbuf *out)
+			  const struct deb_spec *spec, struct strbuf *out)
 {
 	const struct deb_universe *u = &s->universe;
 	size_t shown = 0;
@@ -110,8 +110,10 @@ static void describe_name(const struct apt_session *s, const struct deb_name *na
 	     at = u->packages.items[at].next) {
 		const struct deb_package *p = &u->packages.items[at];
 
-		strbuf_addf(out, "%s%.*s (%s)", shown++ ? ", " : "", (int)p->version.len,
-			    (const char *)p->version.data, u->indexes.items[p->index].id);
+		strbuf_addf(out, "%s%.*s (%s%s%.*s)", shown++ ? ", " : "", (int)p->version.len,
+			    (const char *)p->version.data, u->indexes.items[p->index].id,
+			    spec->arch.len ? ", " : "", spec->arch.len ? (int)p->arch.len : 0,
+			    (const char *)p->arch.data);
 	}
 	for (uint32_t i = name->provider; i != DEB_NONE && name->first == DEB_NONE && shown < 6;
 	     i = u->provides.items[i].next) {
@@ -131,13 +133,14 @@ static int unknown(struct apt_session *s, const struct stack_package *package,
 	const char *near = name ? NULL : nearest_name(s, spec->name);
 
 	if (name && name->first != DEB_NONE) {
-		describe_name(s, name, &text);
+		describe_name(s, name, spec, &text);
 		return stack_error(s->context->stack, package->place, err,
-				   "source '%s' has no package '%s' for %s; there is: %s",
-				   source->id, package->spec, s->arch, strbuf_text(&text));
+				   "source '%s' has no package '%s'%s%s; there is: %s", source->id,
+				   package->spec, spec->arch.len ? "" : " for ",
+				   spec->arch.len ? "" : s->arch, strbuf_text(&text));
 	}
 	if (name) {
-		describe_name(s, name, &text);
+		describe_name(s, name, spec, &text);
 		return stack_error(s->context->stack, package->place, err,
 				   "'%s' is provided by several packages, name one: %s",
 				   package->spec, strbuf_text(&text));
@@ -147,16 +150,24 @@ static int unknown(struct apt_session *s, const struct stack_package *package,
 			   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* Whether an input is of the architecture a request is of; what is for all, of any. */
+static bool is_of_arch(const struct apt_session *s, const struct lock_input *in, struct slice arch)
+{
+	return str_equal(in->arch, "all") ||
+	       (arch.len ? slice_is(arch, in->arch) : str_equal(s->arch, in->arch));
+}
+
 /* The version that a package keeps, or nothing. */
 static struct slice kept_version(const struct apt_session *s, const struct source_request *request,
-				 struct slice name)
+				 const struct deb_spec *spec)
 {
 	const struct source_keep *keep = &s->context->keep;
 
 	for (size_t i = 0; keep->inputs && i < keep->inputs->inputs.len; i++) {
 		const struct lock_input *in = &keep->inputs->inputs.items[i];
 
-		if (slice_is(name, in->name) && str_equal(in->source, request->source->id) &&
+		if (slice_is(spec->name, in->name) && is_of_arch(s, in, spec->arch) &&
+		    str_equal(in->source, request->source->id) &&
 		    source_keeps(keep, in, LOCK_DEB, request->stage->name))
 			return slice_str(in->version);
 	}
@@ -173,6 +184,9 @@ static void keep_versions(struct apt_session *s, const char *stage)
 		struct deb_spec spec = { .name = slice_str(in->name),
 					 .version = slice_str(in->version) };
 		uint32_t at;
+
+		if (!str_equal(in->arch, "all") && !str_equal(in->arch, s->arch))
+			spec.arch = slice_str(in->arch);
 
 		if (!source_keeps(keep, in, LOCK_DEB, stage))
 			continue;
@@ -214,19 +228,13 @@ static int find_root(struct apt_session *s, const struct source_request *request
 			"name the libraries you need (cuda-toolkit-…, cuda-libraries-…), or "
 			"leave them to the stack section",
 			package->spec);
-	if (spec.arch.len && !slice_is(spec.arch, s->arch) && !slice_is(spec.arch, "all") &&
-	    !slice_is(spec.arch, "native"))
-		return stack_error(
-			s->context->stack, package->place, err,
-			"'%s': packages of a foreign architecture are not supported; this "
-			"platform's is %s",
-			package->spec, s->arch);
-	spec.arch = (struct slice){ 0 };
+	if (slice_is(spec.arch, "all") || slice_is(spec.arch, "native"))
+		spec.arch = (struct slice){ 0 };
 	if (is_installed(s, &spec))
 		return 0;
 	at = DEB_NONE;
 	if (!spec.version.len) {
-		spec.version = kept_version(s, request, spec.name);
+		spec.version = kept_version(s, request, &spec);
 		if (spec.version.len)
 			at = deb_find(&s->universe, &spec, request->source->id);
 		spec.version = (struct slice){ 0 };
@@ -376,9 +384,51 @@ void apt_sessions_release(struct apt_sessions *sessions)
 	vec_release(sessions);
 }
 
+static void add_arch(struct apt_session *s, const struct stack_package *package)
+{
+	struct deb_spec spec;
+	const char *arch;
+
+	if (!package->spec || !deb_spec_parse(slice_str(package->spec), &spec) || !spec.arch.len ||
+	    slice_is(spec.arch, s->arch) || slice_is(spec.arch, "all") ||
+	    slice_is(spec.arch, "native") || slice_is(spec.arch, "any"))
+		return;
+	for (size_t i = 0; i < s->foreign.len; i++) {
+		if (slice_is(spec.arch, s->foreign.items[i]))
+			return;
+	}
+	arch = arena_slice(&s->own.arena, spec.arch);
+	vec_push(&s->foreign, arch);
+}
+
+/* The foreign architectures that requests name: of all stages, since a session serves them all. */
+static void find_foreign(struct apt_session *s, const struct source_request *requests, size_t count)
+{
+	const struct stack *stack = s->context->stack;
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < requests[i].package_count; k++)
+			add_arch(s, &requests[i].packages[k]);
+	}
+	for (size_t i = 0; i < stack->stage_count; i++) {
+		const struct stack_stage *stage = &stack->stages[i];
+
+		for (size_t k = 0; k < stage->package_count; k++) {
+			const struct stack_packages *named = &stage->packages[k];
+			const struct stack_source *source = stack_source(stack, named->source);
+
+			for (size_t n = 0; source && source->type == SOURCE_APT && n < named->count;
+			     n++)
+				add_arch(s, &named->items[n]);
+		}
+	}
+}
+
 /* The session of the platform: kept where the context has a place for it, else the caller's. */
 static struct apt_session *open_session(const struct apt_machine *machine,
-					const struct source_context *context, struct error *err)
+					const struct source_context *context,
+					const struct source_request *requests, size_t count,
+					struct error *err)
 {
 	const char *arch = apt_debian_arch(&context->platform);
 	struct apt_session *s;
@@ -402,6 +452,7 @@ static struct apt_session *open_session(const struct apt_machine *machine,
 	s->access = (struct apt_access){ .store = context->store,
 					 .http = context->http,
 					 .now = machine->now };
+	find_foreign(s, requests, count);
 	if (apt_session_open(s, err) < 0) {
 		session_free(s);
 		return NULL;
@@ -416,7 +467,7 @@ int apt_resolve_on(const struct apt_machine *machine, const struct source_contex
 		   const struct source_request *requests, size_t count, bool whole_os,
 		   struct error *err)
 {
-	struct apt_session *s = open_session(machine, context, err);
+	struct apt_session *s = open_session(machine, context, requests, count, err);
 	struct roots roots = { 0 };
 	int rc;
 
@@ -476,7 +527,7 @@ int apt_offers_on(const struct apt_machine *machine, const struct source_context
 		  const struct stack_source *source, const char *name,
 		  const struct version_wish *wish, const char **out, struct error *err)
 {
-	struct apt_session *s = open_session(machine, context, err);
+	struct apt_session *s = open_session(machine, context, NULL, 0, err);
 	uint32_t at;
 
 	*out = NULL;

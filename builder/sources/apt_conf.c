@@ -76,15 +76,36 @@ static bool key_is(const struct strbuf *key, const char *name)
 	return strcasecmp(strbuf_text(key), name) == 0;
 }
 
+/* "Acquire::http::Proxy", "Acquire::https::Proxy::mirror.example.org" */
+static bool take_proxy(struct apt_config *out, const struct strbuf *key, struct slice value)
+{
+	static const char *const starts[] = { "Acquire::http::Proxy", "Acquire::https::Proxy" };
+
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+		size_t n = strlen(starts[i]);
+		const char *rest = strbuf_text(key) + MIN(n, key->len);
+		struct apt_proxy p = { .https = i == 1 };
+
+		if (strncasecmp(strbuf_text(key), starts[i], n) != 0 ||
+		    (*rest && !str_starts(rest, "::")))
+			continue;
+		if (*rest)
+			p.host = arena_strdup(&out->arena, rest + strlen("::"));
+		p.value = arena_slice(&out->arena, value);
+		if (!p.host || *p.host)
+			vec_push(&out->proxies, p);
+		return true;
+	}
+	return false;
+}
+
 static void take_value(struct apt_config *out, const struct strbuf *key, struct slice value)
 {
 	if (key_is(key, "Acquire::Check-Valid-Until"))
 		out->ignore_validity =
 			slice_is(value, "false") || slice_is(value, "no") || slice_is(value, "0");
-	else if (key_is(key, "Acquire::http::Proxy"))
-		out->http_proxy = arena_slice(&out->arena, value);
-	else if (key_is(key, "Acquire::https::Proxy"))
-		out->https_proxy = arena_slice(&out->arena, value);
+	else if (take_proxy(out, key, value))
+		return;
 	else if (key_is(key, "APT::Default-Release"))
 		out->default_release = arena_slice(&out->arena, value);
 }
@@ -280,4 +301,40 @@ char *apt_config_authorization(const struct apt_config *config, const char *url)
 			return apt_basic(a->login, a->password ? a->password : "");
 	}
 	return NULL;
+}
+
+/* The last that is said of a scheme and a host (NULL: of all hosts), or NULL. */
+static const char *last_proxy(const struct apt_config *config, bool https, const char *host)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < config->proxies.len; i++) {
+		const struct apt_proxy *p = &config->proxies.items[i];
+
+		if (p->https == https &&
+		    (host ? p->host && strcasecmp(p->host, host) == 0 : !p->host))
+			found = p->value;
+	}
+	return found;
+}
+
+const char *apt_config_proxy(const struct apt_config *config, const char *url)
+{
+	const char *mark = strstr(url, "://"), *value = NULL;
+	bool https = str_starts(url, "https://");
+	cleanup_free char *authority =
+		xstrndup(mark ? mark + 3 : url, strcspn(mark ? mark + 3 : url, "/?#"));
+	char *at = strrchr(authority, '@'), *host = at ? at + 1 : authority;
+
+	if (*host != '[')
+		host[strcspn(host, ":")] = 0;
+	for (int own = 1; own >= 0 && !value; own--) {
+		if (https)
+			value = last_proxy(config, true, own ? host : NULL);
+		if (!value)
+			value = last_proxy(config, false, own ? host : NULL);
+	}
+	if (!value || !*value)
+		return NULL;
+	return strcasecmp(value, "DIRECT") == 0 || strcasecmp(value, "false") == 0 ? "" : value;
 }

@@ -15,6 +15,7 @@ void apt_config_release(struct apt_config *config)
 	vec_release(&config->pins);
 	vec_release(&config->keyrings);
 	vec_release(&config->auths);
+	vec_release(&config->proxies);
 	arena_release(&config->arena);
 }
 

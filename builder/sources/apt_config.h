@@ -37,14 +37,21 @@ struct apt_auth {
 	const char *login, *password;
 };
 
+/* Acquire::SCHEME::Proxy and Acquire::SCHEME::Proxy::HOST of apt.conf; the last of a kind counts.
+ */
+struct apt_proxy {
+	bool https;
+	const char *host;  /* NULL: of every host that has none of its own */
+	const char *value; /* an address, or DIRECT */
+};
+
 struct apt_config {
 	struct arena arena;
 	VEC(struct apt_source) sources;
 	VEC(struct deb_pin) pins;
 	VEC(const char *) keyrings; /* trusted.gpg and trusted.gpg.d/: for sources that name none */
 	VEC(struct apt_auth) auths;
-	const char *http_proxy,
-		*https_proxy;        /* Acquire::http::Proxy, Acquire::https::Proxy; NULL */
+	VEC(struct apt_proxy) proxies;
 	const char *default_release; /* APT::Default-Release; NULL */
 	bool ignore_validity;        /* Acquire::Check-Valid-Until "false" */
 };
@@ -74,6 +81,11 @@ bool apt_cut_word(struct slice *rest, struct slice *out);
 bool apt_source_has_arch(const struct apt_source *source, const char *arch);
 /* Value of an Authorization header for an address ("Basic …"), heap; NULL: none is known. */
 char *apt_config_authorization(const struct apt_config *config, const char *url);
+/*
+ * The proxy for an address: "" where apt.conf says there is none, NULL where it says nothing and
+ * the environment decides. What is said for http counts for https where that says nothing.
+ */
+const char *apt_config_proxy(const struct apt_config *config, const char *url);
 /* The value of that header for a login; heap. */
 char *apt_basic(const char *login, const char *password);
 

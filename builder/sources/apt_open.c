@@ -7,6 +7,7 @@ enum { KEYS_LIMIT = 64 };
 void apt_session_release(struct apt_session *s)
 {
 	deb_universe_release(&s->universe);
+	vec_release(&s->foreign);
 	for (size_t i = 0; i < s->repositories.len; i++) {
 		apt_repository_release(s->repositories.items[i]);
 		free(s->repositories.items[i]);
@@ -48,9 +49,10 @@ static void record(const struct apt_session *s, const char *id, const struct apt
 	found->digest = r->release.digest;
 }
 
+/* `arch`: of the index; `archs`: the packages of it that count. */
 static int add_index(struct apt_session *s, const struct stack_source *source,
 		     struct apt_repository *r, const char *component, const char *arch,
-		     struct error *err)
+		     const char *archs, struct error *err)
 {
 	struct strbuf *text = xcalloc(1, sizeof(*text));
 	struct deb_index index = {
@@ -75,7 +77,7 @@ static int add_index(struct apt_session *s, const struct stack_source *source,
 	rc = apt_repository_packages(&s->access, r, component, arch, text, err);
 	if (rc <= 0)
 		return rc;
-	if (deb_universe_add(&s->universe, &index, strbuf_slice(text), NULL, err) < 0)
+	if (deb_universe_add(&s->universe, &index, strbuf_slice(text), archs, err) < 0)
 		return -1;
 	out_verbose(s->context->out, "%s: %zu packages after %s", source->id,
 		    s->universe.packages.len, index.label_text);
@@ -93,16 +95,43 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
+/* "amd64 all i386": what counts of a flat repository, which has one index for all. */
+static const char *all_archs(struct apt_session *s)
+{
+	cleanup_strbuf struct strbuf words = { 0 };
+
+	strbuf_addf(&words, "%s all", s->arch);
+	for (size_t i = 0; i < s->foreign.len; i++)
+		strbuf_addf(&words, " %s", s->foreign.items[i]);
+	return arena_strdup(&s->own.arena, strbuf_text(&words));
+}
+
+/* The index of each foreign architecture; what is for "all" stands in the native one as well. */
+static int add_foreign(struct apt_session *s, const struct stack_source *source,
+		       const struct apt_source *entry, struct apt_repository *r,
+		       const char *component, struct error *err)
+{
+	for (size_t i = 0; component && i < s->foreign.len; i++) {
+		const char *arch = s->foreign.items[i];
+
+		if (apt_source_has_arch(entry, arch) &&
+		    add_index(s, source, r, component, arch, arch, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* One component (NULL: flat): the native index, and that of "all" where it is kept apart. */
 static int add_component(struct apt_session *s, const struct stack_source *source,
-			 struct apt_repository *r, const char *component, struct error *err)
+			 const struct apt_source *entry, struct apt_repository *r,
+			 const char *component, struct error *err)
 {
-	int rc = add_index(s, source, r, component, s->arch, err), all = 0;
+	int rc = add_index(s, source, r, component, s->arch, all_archs(s), err), all = 0;
 
 	if (rc >= 0 && component && !r->release.no_all_packages &&
 	    has_word(r->release.architectures, "all"))
-		all = add_index(s, source, r, component, "all", err);
-	if (rc < 0 || all < 0)
+		all = add_index(s, source, r, component, "all", "all", err);
+	if (rc < 0 || all < 0 || add_foreign(s, source, entry, r, component, err) < 0)
 		return -1;
 	if (rc || all) {
 		record(s, source->id, r, component);
@@ -123,17 +152,18 @@ static int add_component(struct apt_session *s, const struct stack_source *sourc
 
 static int add_repository(struct apt_session *s, const struct stack_source *source,
 			  const struct apt_source *entry, const struct apt_keys *keys,
-			  const char *authorization, struct error *err)
+			  const char *authorization, const char *proxy, struct error *err)
 {
 	struct apt_repository *r = xcalloc(1, sizeof(*r));
 
 	vec_push(&s->repositories, r);
+	r->proxy = proxy;
 	if (apt_repository_open(&s->access, entry, authorization, keys, r, err) < 0)
 		return -1;
 	if (!entry->component_count)
-		return add_component(s, source, r, NULL, err);
+		return add_component(s, source, entry, r, NULL, err);
 	for (size_t i = 0; i < entry->component_count; i++) {
-		if (add_component(s, source, r, entry->components[i], err) < 0)
+		if (add_component(s, source, entry, r, entry->components[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -216,7 +246,8 @@ static int add_host_entry(struct apt_session *s, const struct stack_source *sour
 		named->keys.keyring_count = s->host.keyrings.len;
 	}
 	filled.ignore_validity |= s->host.ignore_validity;
-	rc = add_repository(s, source, &filled, &named->keys, authorization, &local);
+	rc = add_repository(s, source, &filled, &named->keys, authorization,
+			    apt_config_proxy(&s->host, entry->uri), &local);
 	for (size_t i = 0; i < owned; i++)
 		free((char *)named->paths[i]);
 	if (rc == 0)
@@ -230,18 +261,6 @@ static int add_host_entry(struct apt_session *s, const struct stack_source *sour
 	}
 	*err = local;
 	return error_wrap(err, "%s", entry->place);
-}
-
-/* A proxy of apt.conf is not known to the HTTP client, which reads the environment. */
-static void mention_proxy(const struct apt_session *s)
-{
-	if (s->host.http_proxy && !getenv("http_proxy") && !str_equal(s->host.http_proxy, "DIRECT"))
-		out_warn(s->context->out,
-			 "apt.conf names a proxy that only apt reads; set http_proxy to use it");
-	if (s->host.https_proxy && !getenv("https_proxy") && !getenv("HTTPS_PROXY") &&
-	    !str_equal(s->host.https_proxy, "DIRECT"))
-		out_warn(s->context->out,
-			 "apt.conf names a proxy that only apt reads; set https_proxy to use it");
 }
 
 static const char *fill_arch(struct apt_session *s, const char *text)
@@ -261,7 +280,6 @@ static int add_host(struct apt_session *s, const struct stack_source *source, st
 		if (apt_config_read(s->machine.root, &s->host, err) < 0)
 			return error_wrap(err, "source '%s'", source->id);
 		s->host_read = true;
-		mention_proxy(s);
 	}
 	s->universe.pins = s->host.pins.items;
 	s->universe.pin_count = s->host.pins.len;
@@ -323,7 +341,7 @@ static int add_explicit(struct apt_session *s, const struct stack_source *source
 				      stack->directory && *stack->directory ? stack->directory
 									    : ".",
 				      source->signed_by);
-	if (add_repository(s, source, &entry, &keys, NULL, err) < 0)
+	if (add_repository(s, source, &entry, &keys, NULL, NULL, err) < 0)
 		return err->code == ERROR_USAGE ? -1 : error_wrap(err, "source '%s'", source->id);
 	return 0;
 }

@@ -12,7 +12,8 @@
 struct apt_session {
 	struct apt_machine machine;
 	const struct source_context *context;
-	const char *arch; /* Debian's name of the platform's */
+	const char *arch;          /* Debian's name of the platform's */
+	VEC(const char *) foreign; /* other architectures that a request names; in own.arena */
 	struct apt_access access;
 	struct apt_config host;
 	bool host_read;

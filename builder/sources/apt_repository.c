@@ -36,6 +36,18 @@ char *apt_repository_url(const char *base, struct slice filename)
 	return strbuf_steal(&out);
 }
 
+/* Through the repository's proxy; the client is everybody's. */
+static int download(const struct apt_access *access, const struct apt_repository *r,
+		    const char *url, unsigned tries, struct sink *out, struct error *err)
+{
+	int rc;
+
+	http_client_proxy(access->http, r->proxy);
+	rc = http_download(access->http, url, r->authorization, tries, out, err);
+	http_client_proxy(access->http, NULL);
+	return rc;
+}
+
 static int download_text(const struct apt_access *access, const struct apt_repository *r,
 			 const char *file, struct strbuf *out, struct error *err)
 {
@@ -43,7 +55,7 @@ static int download_text(const struct apt_access *access, const struct apt_repos
 	cleanup_sink struct sink *memory = sink_memory(out);
 	cleanup_sink struct sink *limited = sink_limit(memory, RELEASE_LIMIT);
 
-	return http_download(access->http, url, r->authorization, RELEASE_TRIES, limited, err);
+	return download(access, r, url, RELEASE_TRIES, limited, err);
 }
 
 /* InRelease, else Release and Release.gpg: the text and what signs it (empty: nothing). */
@@ -225,7 +237,7 @@ static int download_index(const struct apt_access *access, const struct apt_repo
 	if (store_put_open(access->store, &pending, err) < 0)
 		return -1;
 	limited = sink_limit(pending.sink, v->file->size);
-	if (http_download(access->http, url, r->authorization, TRIES, limited, err) < 0)
+	if (download(access, r, url, TRIES, limited, err) < 0)
 		return err->code == ERROR_INTEGRITY
 			       ? error_wrap(err, "%s%s%s", r->display, folder, v->name)
 			       : -1;

@@ -18,6 +18,7 @@ struct apt_repository {
 	const char *host;    /* "" for local ones */
 	const char *display; /* for people, without credentials */
 	char *authorization; /* heap; NULL */
+	const char *proxy;   /* as http_client_proxy takes it; set by the caller, borrowed */
 	const char *suite;   /* as configured */
 	struct apt_release release;
 };

@@ -188,8 +188,16 @@ uint32_t deb_candidate(struct deb_universe *u, struct slice name, struct slice a
 
 	if (!n)
 		return DEB_NONE;
-	if (!slice_is(arch, u->arch))
+	if (!slice_is(arch, u->arch)) {
+		for (size_t i = 0; i < u->forced_foreign.len; i++) {
+			const struct deb_package *p =
+				&u->packages.items[u->forced_foreign.items[i]];
+
+			if (slice_equal(p->name, name) && slice_equal(p->arch, arch))
+				return u->forced_foreign.items[i];
+		}
 		return best_of(u, n, arch, (struct slice){ 0 }, NULL);
+	}
 	if (!n->looked_up) {
 		n->candidate = best_of(u, n, arch, (struct slice){ 0 }, NULL);
 		n->looked_up = true;
@@ -202,7 +210,9 @@ void deb_universe_force(struct deb_universe *u, uint32_t package)
 	const struct deb_package *p = &u->packages.items[package];
 	struct deb_name *n = deb_universe_name(u, p->name);
 
-	if (n && slice_equal(deb_package_arch(u, p), slice_str(u->arch))) {
+	if (!slice_equal(deb_package_arch(u, p), slice_str(u->arch))) {
+		vec_push(&u->forced_foreign, package);
+	} else if (n) {
 		n->candidate = package;
 		n->looked_up = n->forced = true;
 	}
@@ -210,6 +220,7 @@ void deb_universe_force(struct deb_universe *u, uint32_t package)
 
 void deb_universe_unforce(struct deb_universe *u)
 {
+	u->forced_foreign.len = 0;
 	for (size_t i = 0; i < u->names.len; i++) {
 		if (u->names.items[i].forced)
 			u->names.items[i].looked_up = u->names.items[i].forced = false;

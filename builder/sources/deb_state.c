@@ -320,12 +320,32 @@ static const char *misfit(struct deb_state *s, uint32_t package, const struct de
 			    (int)r->version.len, (const char *)r->version.data);
 }
 
-/* The package of the name itself: of the owner's architecture, then the native one. */
+/* Last, what meets it from any other architecture. */
+static void add_others(struct deb_state *s, const struct deb_relation *r, struct slice owner_arch,
+		       struct deb_options *out)
+{
+	const struct deb_name *name = deb_universe_name(s->u, r->name);
+
+	for (uint32_t at = name ? name->first : DEB_NONE; at != DEB_NONE;
+	     at = package_at(s, at)->next) {
+		const struct deb_package *p = package_at(s, at);
+
+		if (!slice_equal(arch_of(s, at), slice_str(s->u->arch)) &&
+		    deb_meets(s->u, p, r, owner_arch) && !has(out, at) &&
+		    deb_candidate(s->u, p->name, arch_of(s, at)) == at)
+			vec_push(&out->packages, at);
+	}
+}
+
+/*
+ * The package of the name itself: the native one where it meets a foreign owner (Multi-Arch:
+ * foreign, or allowed and asked for with ":any"), else that of the owner's architecture.
+ */
 static void add_real(struct deb_state *s, const struct deb_relation *r, struct slice owner_arch,
 		     struct deb_options *out, struct deb_failure *failure)
 {
 	bool literal = r->arch.len && !slice_is(r->arch, "any") && !slice_is(r->arch, "native");
-	struct slice archs[2] = { literal ? r->arch : owner_arch, slice_str(s->u->arch) };
+	struct slice archs[2] = { slice_str(s->u->arch), literal ? r->arch : owner_arch };
 
 	for (size_t i = 0; i < (slice_equal(archs[0], archs[1]) ? 1 : 2); i++) {
 		uint32_t at = deb_candidate(s->u, r->name, archs[i]);
@@ -337,6 +357,7 @@ static void add_real(struct deb_state *s, const struct deb_relation *r, struct s
 		else
 			refuse(failure, at, misfit(s, at, r));
 	}
+	add_others(s, r, owner_arch, out);
 }
 
 static int order_of(const struct deb_state *s, uint32_t a, uint32_t b)

@@ -10,6 +10,7 @@ void deb_universe_release(struct deb_universe *u)
 	vec_release(&u->packages);
 	vec_release(&u->names);
 	vec_release(&u->provides);
+	vec_release(&u->forced_foreign);
 	free(u->slots);
 	u->slots = NULL;
 	u->slot_count = 0;
@@ -301,14 +302,21 @@ static void add_package(struct deb_universe *u, const struct deb_package *p)
 		add_provides(u, at);
 }
 
-static bool wanted_arch(const struct deb_universe *u, struct slice arch, const char *foreign)
+static bool wanted_arch(const struct deb_universe *u, struct slice arch, const char *archs)
 {
-	return slice_is(arch, u->arch) || slice_is(arch, "all") ||
-	       (foreign && slice_is(arch, foreign));
+	struct slice rest = slice_str(archs ? archs : ""), word;
+
+	if (!archs)
+		return slice_is(arch, u->arch) || slice_is(arch, "all");
+	while (slice_cut(&rest, ' ', &word)) {
+		if (slice_equal(arch, word))
+			return true;
+	}
+	return false;
 }
 
 int deb_universe_add(struct deb_universe *u, const struct deb_index *index, struct slice text,
-		     const char *foreign, struct error *err)
+		     const char *archs, struct error *err)
 {
 	cleanup_deb822 struct deb822 stanza = { 0 };
 	struct slice f[F_COUNT];
@@ -325,7 +333,7 @@ int deb_universe_add(struct deb_universe *u, const struct deb_index *index, stru
 			continue;
 		if (read_package(f, index->label_text, line, &p, err) < 0)
 			return -1;
-		if (!wanted_arch(u, p.arch, foreign))
+		if (!wanted_arch(u, p.arch, archs))
 			continue;
 		if (u->packages.len == PACKAGES_LIMIT)
 			return error_set(err, ERROR_LIMIT, "%s: more than %d packages",

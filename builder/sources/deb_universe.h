@@ -87,7 +87,8 @@ struct deb_universe {
 	VEC(struct deb_package) packages;
 	VEC(struct deb_name) names;
 	VEC(struct deb_provide) provides;
-	uint32_t *slots; /* of names: index + 1, 0 free */
+	VEC(uint32_t) forced_foreign; /* candidates of other architectures, by deb_universe_force */
+	uint32_t *slots;              /* of names: index + 1, 0 free */
 	size_t slot_count;
 	uint32_t mentions_read, mentions; /* packages looked through, names met: deb_mention_rank */
 };
@@ -97,13 +98,13 @@ void deb_universe_release(struct deb_universe *u);
 
 /*
  * Add the packages of an index, read from `text`, which is borrowed. Those of other architectures
- * than native, "all" and `foreign` (may be NULL) are left out. An installed index takes only what
- * is "install ok installed".
+ * than the words of `archs` are left out; NULL: native and "all". An installed index takes only
+ * what is "install ok installed".
  * Errors: ERROR_FORMAT a stanza without a proper name, version or architecture, or a file name,
  * digest or size that is not one; ERROR_LIMIT more than 1,000,000 packages.
  */
 int deb_universe_add(struct deb_universe *u, const struct deb_index *index, struct slice text,
-		     const char *foreign, struct error *err) MUST_USE;
+		     const char *archs, struct error *err) MUST_USE;
 
 /* The entry of a name that some package has or provides; NULL when none does. */
 struct deb_name *deb_universe_name(const struct deb_universe *u, struct slice name);

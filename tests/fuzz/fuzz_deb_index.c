@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	cleanup_universe struct deb_universe u = { .arch = "amd64" };
 	struct error err = { 0 };
 
-	if (deb_universe_add(&u, &index, slice_of(data, len), "i386", &err) < 0)
+	if (deb_universe_add(&u, &index, slice_of(data, len), "amd64 all i386", &err) < 0)
 		return 0;
 	for (uint32_t i = 0; i < u.packages.len && i < 8; i++) {
 		cleanup_deb_answer struct deb_answer answer = { 0 };

@@ -4,6 +4,8 @@
  *
  *   resolve_debs ARCH PACKAGES_FILE… -- NAME…        one set, "name version" lines in order
  *   resolve_debs ARCH PACKAGES_FILE… -- < FILE       a set per line: "NAME…: name name …" sorted
+ *
+ * ARCH may be "amd64,i386": packages of the others count as well, and are written "name:i386".
  */
 #include "builder/sources/deb_resolve.h"
 
@@ -50,7 +52,12 @@ static void print_sorted(const struct deb_universe *u, const struct deb_answer *
 	for (size_t i = 0; i < answer->choices.len; i++) {
 		const struct deb_package *p = &u->packages.items[answer->choices.items[i].package];
 
-		vec_push(&names, xasprintf("%.*s", (int)p->name.len, (const char *)p->name.data));
+		bool native = slice_is(deb_package_arch(u, p), u->arch);
+
+		vec_push(&names,
+			 xasprintf("%.*s%s%.*s", (int)p->name.len, (const char *)p->name.data,
+				   native ? "" : ":", native ? 0 : (int)p->arch.len,
+				   (const char *)p->arch.data));
 	}
 	vec_sort(&names, compare_texts);
 	for (size_t i = 0; i < names.len; i++) {
@@ -101,19 +108,23 @@ static int one_set(struct deb_universe *u, char **names, size_t count)
 
 int main(int argc, char **argv)
 {
-	cleanup_universe struct deb_universe u = { .arch = argc > 1 ? argv[1] : "amd64" };
+	cleanup_free char *archs = xasprintf("%s,all", argc > 1 ? argv[1] : "amd64");
+	cleanup_free char *native = xstrndup(archs, strcspn(archs, ","));
+	cleanup_universe struct deb_universe u = { .arch = native };
 	VEC(struct strbuf) texts = { 0 };
 	struct error err = { 0 };
 	char *line = NULL;
 	size_t cap = 0;
 	int i, rc = 0;
 
+	for (char *c = archs; *c; c++)
+		*c = *c == ',' ? ' ' : *c;
 	for (i = 2; i < argc && !str_equal(argv[i], "--"); i++) {
 		struct deb_index index = { .id = "os", .label_text = argv[i] };
 		struct strbuf text = { 0 };
 
 		if (fs_read(AT_FDCWD, argv[i], GIB, &text, &err) < 0 ||
-		    deb_universe_add(&u, &index, strbuf_slice(&text), NULL, &err) < 0) {
+		    deb_universe_add(&u, &index, strbuf_slice(&text), archs, &err) < 0) {
 			fprintf(stderr, "%s\n", err.text);
 			return 3;
 		}

@@ -3,6 +3,7 @@
 #include "base/process.h"
 #include "builder/sources/apt.h"
 #include "builder/sources/deb_universe.h"
+#include "tests/support/http_server.h"
 
 #define FIXTURES "tests/fixtures/apt/"
 enum { NOW = 1767268800 /* 2026-01-01 12:00 */ };
@@ -523,6 +524,195 @@ static void test_the_machines_answer_to_valid_until_is_respected(void **state)
 	scene_free(s);
 }
 
+/* Packages of the machine's own repository in `dir`, whose Release nobody signed. */
+static void put_index(struct scene *s, struct strbuf *release, const char *folder, const char *path,
+		      const char *text)
+{
+	cleanup_free char *full = xasprintf("%s%s", folder, path);
+	struct digest digest = digest_of(slice_str(text));
+	char hex[DIGEST_HEX_MAX];
+
+	put(s->dir, full, text);
+	strbuf_addf(release, " %s %zu %s\n", digest_hex(&digest, hex), strlen(text), path);
+}
+
+#define FILES                                 \
+	"Filename: p.deb\nSize: 10\nSHA256: " \
+	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n\n"
+#define STANZA(name, arch, more) \
+	"Package: " name "\nVersion: 1\nArchitecture: " arch "\n" more FILES
+#define NATIVE_INDEX                                             \
+	STANZA("app", "amd64", "Depends: lib\n")                 \
+	STANZA("lib", "amd64", "Multi-Arch: same\n")             \
+		STANZA("tool", "amd64", "Multi-Arch: foreign\n") \
+			STANZA("data", "all", "Multi-Arch: foreign\n")
+#define FOREIGN_INDEX                                                              \
+	STANZA("app", "i386", "Depends: lib, tool, data:any | data\n")             \
+	STANZA("lib", "i386", "Multi-Arch: same\n")                                \
+	STANZA("tool", "i386", "Multi-Arch: foreign\n") STANZA("only", "i386", "") \
+		STANZA("data", "all", "Multi-Arch: foreign\n")
+
+static const char release_head[] = "Suite: stable\nDate: Thu, 01 Jan 2026 00:00:00 UTC\n"
+				   "Architectures: amd64 i386\nComponents: main\nSHA256:\n";
+
+/* A host with a repository for two architectures; `line`: what stands in its sources.list. */
+static struct scene *foreign_scene(const char *options, bool flat)
+{
+	struct scene *s = scene_new();
+	cleanup_free char *list = xasprintf("deb [trusted=yes %s] file://%s/repo %s\n", options,
+					    s->dir, flat ? "./" : "stable main");
+	cleanup_strbuf struct strbuf release = { 0 };
+
+	strbuf_adds(&release, release_head);
+	if (flat) {
+		put_index(s, &release, "repo/", "Packages", NATIVE_INDEX FOREIGN_INDEX);
+		put(s->dir, "repo/Release", strbuf_text(&release));
+	} else {
+		put_index(s, &release, "repo/dists/stable/", "main/binary-amd64/Packages",
+			  NATIVE_INDEX);
+		put_index(s, &release, "repo/dists/stable/", "main/binary-i386/Packages",
+			  FOREIGN_INDEX);
+		put(s->dir, "repo/dists/stable/Release", strbuf_text(&release));
+	}
+	put(s->dir, "etc/apt/sources.list", list);
+	s->sources[0] = (struct stack_source){ .id = "os", .type = SOURCE_APT, .from_host = true };
+	s->stack.source_count = 1;
+	return s;
+}
+
+/* The inputs as "name:arch name:arch". */
+static void check_archs(struct scene *s, const char *want_text)
+{
+	cleanup_strbuf struct strbuf got = { 0 };
+
+	assert_ok(run(s), s->err);
+	for (size_t i = 0; i < s->context.inputs->inputs.len; i++)
+		strbuf_addf(&got, "%s%s:%s", i ? " " : "", s->context.inputs->inputs.items[i].name,
+			    s->context.inputs->inputs.items[i].arch);
+	assert_string_equal(strbuf_text(&got), want_text);
+	scene_free(s);
+}
+
+static void test_a_package_of_a_foreign_architecture_comes_with_its_own_libraries(void **state)
+{
+	(void)state;
+	for (int flat = 0; flat < 2; flat++) {
+		struct scene *s = foreign_scene("", flat);
+
+		want(s, "app:i386");
+		check_archs(s, "lib:i386 tool:amd64 data:all app:i386");
+	}
+}
+
+static void test_what_may_be_beside_itself_comes_for_both_architectures(void **state)
+{
+	struct scene *s = foreign_scene("", false);
+
+	(void)state;
+	want(s, "lib");
+	want(s, "lib:i386");
+	check_archs(s, "lib:amd64 lib:i386");
+}
+
+static void test_what_may_not_be_beside_itself_is_a_verdict(void **state)
+{
+	struct scene *s = foreign_scene("", false);
+
+	(void)state;
+	want(s, "app");
+	want(s, "app:i386");
+	expect_failure(s, ERROR_VERDICT, "cannot be together with app");
+	scene_free(s);
+}
+
+static void test_without_a_request_no_foreign_package_counts(void **state)
+{
+	struct scene *s = foreign_scene("", false);
+
+	(void)state;
+	want(s, "only");
+	expect_failure(s, ERROR_USAGE, "source 'os' has no package 'only'");
+	scene_free(s);
+}
+
+static void test_a_source_for_one_architecture_has_no_foreign_packages(void **state)
+{
+	struct scene *s = foreign_scene("arch=amd64", false);
+
+	(void)state;
+	want(s, "app:i386");
+	expect_failure(s, ERROR_USAGE,
+		       "source 'os' has no package 'app:i386'; there is: 1 (os, amd64)");
+	scene_free(s);
+}
+
+static void test_several_suites_and_their_pins_choose_the_version(void **state)
+{
+	struct scene *s = foreign_scene("", false);
+	cleanup_strbuf struct strbuf release = { 0 };
+	cleanup_free char *list = xasprintf("deb [trusted=yes] file://%s/repo stable main\n"
+					    "deb [trusted=yes] file://%s/repo next main\n",
+					    s->dir, s->dir);
+
+	(void)state;
+	strbuf_adds(&release, "Suite: next\nDate: Thu, 01 Jan 2026 00:00:00 UTC\n"
+			      "Architectures: amd64\nComponents: main\nSHA256:\n");
+	put_index(s, &release, "repo/dists/next/", "main/binary-amd64/Packages",
+		  "Package: data\nVersion: 2\nArchitecture: all\n" FILES
+		  "Package: tool\nVersion: 2\nArchitecture: amd64\n" FILES);
+	put(s->dir, "repo/dists/next/Release", strbuf_text(&release));
+	put(s->dir, "etc/apt/sources.list", list);
+	put(s->dir, "etc/apt/preferences",
+	    "Package: *\nPin: release a=next\nPin-Priority: 100\n\n"
+	    "Package: tool\nPin: release a=next\nPin-Priority: 900\n");
+	want(s, "data");
+	want(s, "tool");
+	assert_ok(run(s), s->err);
+	expect_inputs(s, "data 1*, tool 2*");
+	scene_free(s);
+}
+
+/* What the machine asks when apt.conf is `before`, the address of the server, and `after`. */
+static void check_proxy(const char *uri, const char *before, const char *after, const char *request)
+{
+	static const struct http_server_step steps[] = { { .answer = "404 Not Found\r\n\r\n" } };
+	cleanup_http_server struct http_server *server = http_server_start(steps, ARRAY_LEN(steps));
+	struct scene *s = scene_new();
+	cleanup_free char *filled = NULL, *list = NULL;
+	const char *address = http_server_url(server);
+
+	filled = xasprintf("%s%s%s", before, address, after);
+	list = xasprintf("deb [trusted=yes] %s/x ./\n", *uri ? uri : address);
+	put(s->dir, "etc/apt/sources.list", list);
+	put(s->dir, "etc/apt/apt.conf.d/10proxy", filled);
+	s->sources[0] = (struct stack_source){ .id = "os", .type = SOURCE_APT, .from_host = true };
+	s->stack.source_count = 1;
+	want(s, "data");
+	assert_int_equal(run(s), -1);
+	if (!str_starts(http_server_request(server, 0), request))
+		fail_msg("asked: %.80s", http_server_request(server, 0));
+	scene_free(s);
+}
+
+static void test_the_proxy_of_apt_conf_is_used(void **state)
+{
+	(void)state;
+	check_proxy("http://mirror.example.org", "Acquire::http::Proxy \"", "\";",
+		    "GET http://mirror.example.org/x/InRelease ");
+	check_proxy("http://mirror.example.org",
+		    "Acquire::http { Proxy \"http://127.0.0.1:1/\"; Proxy::mirror.example.org \"",
+		    "\"; };", "GET http://mirror.example.org/x/InRelease ");
+}
+
+static void test_a_host_that_is_to_be_asked_directly_is(void **state)
+{
+	(void)state;
+	check_proxy("", "// ",
+		    "\nAcquire::http::Proxy \"http://127.0.0.1:1/\";\n"
+		    "Acquire::http::Proxy::127.0.0.1 \"DIRECT\";",
+		    "GET /x/InRelease ");
+}
+
 static void test_addresses_are_filled_in_per_platform(void **state)
 {
 	static const struct {
@@ -577,6 +767,15 @@ int main(void)
 		cmocka_unit_test(test_sources_of_other_architectures_are_passed_over),
 		cmocka_unit_test(test_the_machines_answer_to_valid_until_is_respected),
 		cmocka_unit_test(test_addresses_are_filled_in_per_platform),
+		cmocka_unit_test(
+			test_a_package_of_a_foreign_architecture_comes_with_its_own_libraries),
+		cmocka_unit_test(test_what_may_be_beside_itself_comes_for_both_architectures),
+		cmocka_unit_test(test_what_may_not_be_beside_itself_is_a_verdict),
+		cmocka_unit_test(test_without_a_request_no_foreign_package_counts),
+		cmocka_unit_test(test_a_source_for_one_architecture_has_no_foreign_packages),
+		cmocka_unit_test(test_several_suites_and_their_pins_choose_the_version),
+		cmocka_unit_test(test_the_proxy_of_apt_conf_is_used),
+		cmocka_unit_test(test_a_host_that_is_to_be_asked_directly_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,12 +121,42 @@ static void test_apt_conf_is_read_in_both_its_forms(void **state)
 				     "APT::Default-Release \"bookworm\";"),
 			   "c", &c, &err),
 		  err);
-	assert_string_equal(c.http_proxy, "http://p.example.org:3128/");
-	assert_string_equal(c.https_proxy, "DIRECT");
+	assert_string_equal(apt_config_proxy(&c, "http://x.example.org/"),
+			    "http://p.example.org:3128/");
+	assert_string_equal(apt_config_proxy(&c, "https://x.example.org/"), "");
 	assert_string_equal(c.default_release, "bookworm");
 	assert_true(c.ignore_validity);
 	assert_int_equal(apt_conf(slice_str("a { }; }"), "c", &c, &err), -1);
 	assert_contains(err.text, "c:1: \"}\" without");
+}
+
+static void test_each_host_has_its_proxy(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "http://deb.example.org/x", "http://p:3128" },
+		{ "http://in.example.org:80/x", "" },
+		{ "http://user:secret@IN.example.org/x", "" },
+		{ "http://own.example.org/", "http://q:1" },
+		{ "https://deb.example.org/", "http://tls:2" },
+		{ "https://own.example.org/", "http://q:1" }, /* what is said for http counts */
+		{ "https://off.example.org/", "" },
+	};
+	cleanup_apt_config struct apt_config c = { 0 }, none = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(
+		apt_conf(slice_str("Acquire::http::Proxy \"http://old:1\";\n"
+				   "Acquire::http { Proxy \"http://p:3128\"; Proxy::in.example.org "
+				   "\"DIRECT\"; Proxy::own.example.org \"http://q:1\"; };\n"
+				   "Acquire::https::Proxy \"http://tls:2\";\n"
+				   "Acquire::https::Proxy::off.example.org \"false\";\n"
+				   "Acquire::http::Proxy-Auto-Detect \"/bin/x\";\n"),
+			 "c", &c, &err),
+		err);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_string_equal(apt_config_proxy(&c, cases[i][0]), cases[i][1]);
+	assert_null(apt_config_proxy(&none, "http://deb.example.org/"));
 }
 
 static void test_preferences_become_pins(void **state)
@@ -242,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_an_embedded_key_is_taken_as_text),
 		cmocka_unit_test(test_what_cannot_be_understood_is_refused_with_its_place),
 		cmocka_unit_test(test_apt_conf_is_read_in_both_its_forms),
+		cmocka_unit_test(test_each_host_has_its_proxy),
 		cmocka_unit_test(test_preferences_become_pins),
 		cmocka_unit_test(test_forms_of_pins_that_are_not_known_are_errors),
 		cmocka_unit_test(test_credentials_go_to_their_host_alone),

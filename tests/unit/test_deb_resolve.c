@@ -356,7 +356,7 @@ static void test_architectures_count_as_multi_arch_says(void **state)
 		      "tool 1;Architecture: amd64;Depends: all", "py 1;Multi-Arch: allowed",
 		      "lib 1;Multi-Arch: same", "lib 1;Architecture: i386;Multi-Arch: same",
 		      "all 1;Architecture: all;Depends: lib"),
-		  &plain, "i386");
+		  &plain, "amd64 all i386");
 	assert_ok(resolve(&u, "r", &got, NULL, &err), err);
 	assert_string_equal(strbuf_text(&got), "lib all tool py lib r*");
 }
@@ -375,7 +375,7 @@ static void test_two_architectures_of_one_package_need_multi_arch_same(void **st
 
 	(void)state;
 	add_index(&u, &text, SET("r 1;Depends: lib, lib:i386", "lib 1", "lib 1;Architecture: i386"),
-		  &plain, "i386");
+		  &plain, "amd64 all i386");
 	assert_int_equal(resolve(&u, "r", &got, NULL, &err), -1);
 	assert_contains(err.text, "lib 1 cannot be together with lib 1");
 }

@@ -52,9 +52,9 @@ static void test_tables_and_lists_of_tables_nest(void **state)
 	static const struct {
 		const char *path, *value;
 	} want[] = {
-		{ "top", "1" },          { "a.b.c.d", "x" },       { "a.b.c.e[0]", "" },
-		{ "a.b.c.e[1]", "" },    { "p[0].name", "one" },   { "p[0].q.z.k", "true" },
-		{ "p[0].q.z.l m", "" },  { "p[0].q.z.l m.n", "2" }, { "p[1].name", "two" },
+		{ "top", "1" },         { "a.b.c.d", "x" },        { "a.b.c.e[0]", "" },
+		{ "a.b.c.e[1]", "" },   { "p[0].name", "one" },    { "p[0].q.z.k", "true" },
+		{ "p[0].q.z.l m", "" }, { "p[0].q.z.l m.n", "2" }, { "p[1].name", "two" },
 		{ "a.late", "3" },
 	};
 	cleanup_arena struct arena arena = { 0 };
@@ -160,7 +160,8 @@ static void test_what_is_not_toml_is_refused_with_its_place(void **state)
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
-		{ "a = 1\na = 2\n", "t.toml:2:1: not valid TOML: 'a' is defined already, in line 1" },
+		{ "a = 1\na = 2\n",
+		  "t.toml:2:1: not valid TOML: 'a' is defined already, in line 1" },
 		{ "[t]\n[t]\n", "t.toml:2:2: not valid TOML: 't' is defined already" },
 		{ "a = 1\n[a.b]\n", "'a' is defined already" },
 		{ "a.b = 1\n[a]\n", "'a' is defined already" },

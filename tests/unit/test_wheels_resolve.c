@@ -847,11 +847,11 @@ static void test_reports_of_wrong_types_are_refused(void **state)
 }
 
 #define PYLOCK_HEAD "lock-version = \"1.0\"\ncreated-by = \"test\"\n"
-#define PYLOCK_SIX                                                                               \
-	PYLOCK_HEAD                                                                              \
-		"[[packages]]\nname = \"six\"\nversion = \"1.16.0\"\nwheels = [ { url = "        \
-		"\"https://example.org/six-1.16.0-py2.py3-none-any.whl\", size = 7, hashes = { " \
-		"sha256 = \"" HASH_A "\" } } ]\n"
+#define PYLOCK_SIX                                                                       \
+	PYLOCK_HEAD                                                                      \
+	"[[packages]]\nname = \"six\"\nversion = \"1.16.0\"\nwheels = [ { url = "        \
+	"\"https://example.org/six-1.16.0-py2.py3-none-any.whl\", size = 7, hashes = { " \
+	"sha256 = \"" HASH_A "\" } } ]\n"
 #define PYLOCK(packages) MANIFEST("linux/amd64", "", "from: host", packages)
 
 static bool pip_ran(const struct fixture *f)
