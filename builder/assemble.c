@@ -74,8 +74,7 @@ static bool foreign_python(const struct assembly *a, const char *version)
 	       str_starts(version, a->base->python);
 }
 
-static bool has_kind(const struct assembly *a, const struct stack_stage *stage,
-		     enum lock_kind kind)
+static bool has_kind(const struct assembly *a, const struct stack_stage *stage, enum lock_kind kind)
 {
 	for (size_t i = 0; i < a->inputs->inputs.len; i++) {
 		if (a->inputs->inputs.items[i].kind == kind &&

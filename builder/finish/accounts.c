@@ -226,14 +226,14 @@ static void add_known_row(struct accounts *a, const struct known *k)
 	uint64_t gid = k->gid == 65534 ? 65534 : known_group(a, k);
 
 	if (k->uid >= 0 && !accounts_user(a, k->name))
-		accounts_add_user(a,
-			 (struct user){ .name = k->name,
-					.gecos = "",
-					.home = k->home,
-					.shell = k->shell,
-					.uid = uid_is_free(a, (uint64_t)k->uid) ? (uint64_t)k->uid
-										: accounts_allocate(a),
-					.gid = gid });
+		accounts_add_user(a, (struct user){ .name = k->name,
+						    .gecos = "",
+						    .home = k->home,
+						    .shell = k->shell,
+						    .uid = uid_is_free(a, (uint64_t)k->uid)
+								   ? (uint64_t)k->uid
+								   : accounts_allocate(a),
+						    .gid = gid });
 }
 
 static void add_known(struct accounts *a)

@@ -21,7 +21,7 @@ struct choice {
 
 struct alternative {
 	const char *name, *link;
-	bool rpm; /* the first to register it was an .rpm */
+	bool rpm;    /* the first to register it was an .rpm */
 	bool manual; /* the base image's choice, made by hand: it stays */
 	VEC(struct choice) choices;
 };

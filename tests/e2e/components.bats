@@ -82,10 +82,8 @@ built_well() {
 	grep -qx './usr/local/cuda-12.6/compat/libcuda.so.560.35.05' "$tree"
 	[ "$(readlink bundle/rootfs/usr/local/cuda-12.6/compat/libcuda.so.1)" = libcuda.so.560.35.05 ]
 	! grep -rqs compat bundle/rootfs/etc/ld.so.conf bundle/rootfs/etc/ld.so.conf.d
-	! grep -aq /compat/ bundle/rootfs/etc/ld.so.cache
-	grep -aq libcudart.so.12 bundle/rootfs/etc/ld.so.cache
-	run gpuimg lint --output json oci:out:1
-	! grep -Eq '"rule": ?"(CMP|DRV)' <<<"$output"
+	gpuimg lint --output json oci:out:1 >lint.json || [ $? = 1 ]
+	jq -e '[.findings[].rule | select(test("^(CMP|DRV)"))] == []' lint.json
 }
 
 @test "debs of a flat repository: the runtime and the compatibility package" {
@@ -129,6 +127,7 @@ archive() {
 
 @test "redistrib archives: the driver's product has the compatibility package, also one for a newer CUDA" {
 	need jq gcc umoci xz
+	mkdir -p redist/cuda redist/nvidia-driver
 	fill "$WORK/a" cuda-cudart
 	fill "$WORK/b" cuda-compat 560.35.05
 	archive cuda cuda_cudart 12.6.77 "" a/usr/local/cuda-12.6/targets/x86_64-linux/lib lib |
@@ -146,8 +145,8 @@ archive() {
 	sed -i 's/suite: "560.35.05"/suite: "580.1"/; s/compat: always/compat: always, driver: ">=535.183.06"/' stack.yaml
 	run -0 gpuimg lock stack.yaml
 	jq -e '.platforms["linux/amd64"].inputs | map(select(.name == "cuda_compat")) | length == 1' stack.lock.json
-	# Hosts of branch 570 may not: nobody else has it.
-	sed -i 's/>=535.183.06/>=570.26/' stack.yaml
-	run -1 gpuimg lock stack.yaml
-	[[ "$output" == *"'driver' (redist) has no cuda_compat"* ]] || [ "$status" = 1 ]
+	# Hosts of branch 590 may not: nobody else has it.
+	sed -i 's/>=535.183.06/>=590.44/' stack.yaml
+	run -2 gpuimg lock stack.yaml
+	[[ $output == *"'driver' (redist) has no cuda_compat"* ]]
 }

@@ -541,16 +541,16 @@ static void put_index(struct scene *s, struct strbuf *release, const char *folde
 	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n\n"
 #define STANZA(name, arch, more) \
 	"Package: " name "\nVersion: 1\nArchitecture: " arch "\n" more FILES
-#define NATIVE_INDEX                                             \
-	STANZA("app", "amd64", "Depends: lib\n")                 \
-	STANZA("lib", "amd64", "Multi-Arch: same\n")             \
-		STANZA("tool", "amd64", "Multi-Arch: foreign\n") \
-			STANZA("data", "all", "Multi-Arch: foreign\n")
-#define FOREIGN_INDEX                                                              \
-	STANZA("app", "i386", "Depends: lib, tool, data:any | data\n")             \
-	STANZA("lib", "i386", "Multi-Arch: same\n")                                \
-	STANZA("tool", "i386", "Multi-Arch: foreign\n") STANZA("only", "i386", "") \
-		STANZA("data", "all", "Multi-Arch: foreign\n")
+#define NATIVE_INDEX                                     \
+	STANZA("app", "amd64", "Depends: lib\n")         \
+	STANZA("lib", "amd64", "Multi-Arch: same\n")     \
+	STANZA("tool", "amd64", "Multi-Arch: foreign\n") \
+	STANZA("data", "all", "Multi-Arch: foreign\n")
+#define FOREIGN_INDEX                                                  \
+	STANZA("app", "i386", "Depends: lib, tool, data:any | data\n") \
+	STANZA("lib", "i386", "Multi-Arch: same\n")                    \
+	STANZA("tool", "i386", "Multi-Arch: foreign\n")                \
+	STANZA("only", "i386", "") STANZA("data", "all", "Multi-Arch: foreign\n")
 
 static const char release_head[] = "Suite: stable\nDate: Thu, 01 Jan 2026 00:00:00 UTC\n"
 				   "Architectures: amd64 i386\nComponents: main\nSHA256:\n";

@@ -470,10 +470,10 @@ static char *lock_with_wheels(struct site *s, const char *profile, bool wheels_f
 	static const char wheels[] = "  - { id: pip, type: wheels, from: host }\n";
 	cleanup_free char *sources = NULL, *path = NULL, *before = xstrdup(getenv("PATH"));
 	cleanup_free char *python = fs_join(s->dir, "python3"), *asked = fs_join(s->dir, "asked");
-	cleanup_free char *script =
-		xasprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >>%s\n"
-			  "for a; do [ -f \"$a\" ] && cat \"$a\" >>%s; done\nexit 1\n",
-			  asked, asked);
+	cleanup_free char *script = xasprintf("#!/bin/sh\nprintf '%%s\\n' \"$@\" >>%s\n"
+					      "for a; do case $a in *constraints*) continue; esac\n"
+					      "[ -f \"$a\" ] && cat \"$a\" >>%s; done\nexit 1\n",
+					      asked, asked);
 	struct strbuf text = { 0 };
 	struct error ignored = { 0 };
 
