@@ -49,7 +49,7 @@ static bool is_spliced(const struct layer_entry *e, const struct layer_options *
 {
 	return options->compression == COMPRESSION_GZIP && e->tar->type == TAR_FILE &&
 	       e->tar->size >= SPLICE_MIN && e->content->kind == CONTENT_ZIP &&
-	       e->content->zip.deflated;
+	       e->content->zip.deflated && e->content->archive;
 }
 
 static bool stands_alone(const struct layer_entry *e, const struct layer_options *options)

@@ -452,6 +452,12 @@ int store_cache_new(struct store *s, struct fs_pending *out, struct error *err)
 	return fs_pending_open(s->tmpfd, out, err);
 }
 
+void store_cache_adopt(struct store *s, struct fs_pending *out)
+{
+	out->dirfd = s->tmpfd;
+	out->temporary = NULL;
+}
+
 int store_cache_commit(struct store *s, const char *kind, const struct digest *key,
 		       struct fs_pending *file, struct error *err)
 {

@@ -112,6 +112,8 @@ int store_put_record(struct store *s, const char *kind, const struct digest *key
 int store_cache_open(struct store *s, const char *kind, const struct digest *key,
 		     struct error *err) MUST_USE;
 int store_cache_new(struct store *s, struct fs_pending *out, struct error *err) MUST_USE;
+/* Make a pending file of the descriptor in out->fd, which must come from store_scratch. */
+void store_cache_adopt(struct store *s, struct fs_pending *out);
 int store_cache_commit(struct store *s, const char *kind, const struct digest *key,
 		       struct fs_pending *file, struct error *err) MUST_USE;
 /* Forget a record. */

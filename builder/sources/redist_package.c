@@ -8,6 +8,7 @@
 #include <fnmatch.h>
 
 #include "base/map.h"
+#include "builder/component_cache.h"
 #include "formats/compress.h"
 #include "formats/json.h"
 #include "formats/tar_read.h"
@@ -303,8 +304,10 @@ static int read_zip(struct opening *o, struct store *store, struct error *err)
 		if (*path && !m && !known)
 			return -1;
 		if (m)
-			m->content =
-				(struct content){ .kind = CONTENT_ZIP, .fd = o->c->fd, .zip = *z };
+			m->content = (struct content){ .kind = CONTENT_ZIP,
+						       .fd = o->c->fd,
+						       .zip = *z,
+						       .archive = &o->c->key };
 	}
 	return 0;
 }
@@ -473,16 +476,26 @@ struct component *redist_open(struct store *store, const struct lock_input *inpu
 	cleanup_component struct component *c =
 		component_new(COMPONENT_REDIST, input->name, input->version);
 	struct opening o = { .input = input, .placing = placing, .c = c };
+	struct component *known;
 	int rc;
 
+	make_key(&o);
+	known = component_recall(store, COMPONENT_REDIST, &c->key);
+	if (known) {
+		component_free(c);
+		c = known;
+	}
 	c->requested = input->requested;
 	c->toolkit = true;
 	c->stage = arena_strdup(&c->arena, input->stage);
 	c->arch = arena_strdup(&c->arena, input->arch);
 	c->license = arena_strdup(&c->arena, input->license ? input->license : "");
 	c->source_name = c->name;
-	make_key(&o);
+	if (known)
+		return steal_ptr(&c);
 	rc = open_archive(&o, store, err);
+	if (rc == 0)
+		rc = component_keep(store, c, err);
 	vec_release(&o.rules);
 	vec_release(&o.members);
 	map_release(&o.paths);

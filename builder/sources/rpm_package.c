@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
+#include "builder/component_cache.h"
 #include "builder/sources/package_source.h"
 #include "formats/rpm_read.h"
 
@@ -240,20 +241,34 @@ static int open_into(struct store *store, const struct lock_input *input, struct
 		if (c->entries.items[i].content.kind == CONTENT_RANGE)
 			c->entries.items[i].content.fd = c->fd;
 	}
-	return check_identity(c, input, err);
+	return 0;
+}
+
+/* From the cache, else from the package, which then goes into the cache. */
+static struct component *open_cached(struct store *store, const struct lock_input *input,
+				     struct error *err)
+{
+	struct digest key = key_of(input);
+	cleanup_component struct component *c = component_recall(store, COMPONENT_RPM, &key);
+
+	if (!c) {
+		c = component_new(COMPONENT_RPM, input->name, input->version);
+		c->key = key;
+		if (open_into(store, input, c, err) < 0 || component_keep(store, c, err) < 0)
+			return NULL;
+	}
+	return check_identity(c, input, err) < 0 ? NULL : steal_ptr(&c);
 }
 
 struct component *rpm_open(struct store *store, const struct lock_input *input, struct error *err)
 {
-	struct component *c = component_new(COMPONENT_RPM, input->name, input->version);
+	struct component *c = open_cached(store, input, err);
 
-	if (open_into(store, input, c, err) < 0) {
+	if (!c) {
 		error_wrap(err, "%s %s", input->name, input->version);
-		component_free(c);
 		return NULL;
 	}
 	c->stage = arena_strdup(&c->arena, input->stage);
-	c->key = key_of(input);
 	c->requested = input->requested;
 	c->toolkit = input->toolkit;
 	return c;
