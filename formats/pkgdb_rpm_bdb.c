@@ -85,11 +85,12 @@ static int read_value(struct database *d, struct reader *page, uint64_t at, stru
 {
 	cleanup_strbuf struct strbuf blob = { 0 };
 	uint8_t kind = (uint8_t)number_at(page, at, 1);
-	uint32_t first = (uint32_t)number_at(page, at + 4, 4);
-	uint32_t len = (uint32_t)number_at(page, at + 8, 4);
+	uint32_t first, len;
 
 	if (kind == ITEM_BYTES)
 		return 0; /* a counter: headers never fit in a page */
+	first = (uint32_t)number_at(page, at + 4, 4);
+	len = (uint32_t)number_at(page, at + 8, 4);
 	if (kind != ITEM_OFF_PAGE || page->bad)
 		return error_set(err, ERROR_FORMAT, "Berkeley DB: a value of kind %u", kind);
 	if (read_chain(d, first, len, &blob, err) < 0)
