@@ -1,5 +1,6 @@
 #include "manifests/matrix.h"
 
+#include "base/nearest.h"
 #include "base/vec.h"
 #include "manifests/dotted.h"
 
@@ -483,7 +484,9 @@ int matrix_parse(const struct tables *tables, const char *const *words, size_t c
 {
 	static const char *const kinds[] = { "driver", "branch", "cuda", "gpu",
 					     "cudnn",  "nccl",   "ngc" };
+	struct nearest near = nearest_start(count ? words[0] : "");
 	struct gpu_target ignored;
+	bool meant;
 
 	*out = (struct matrix_query){ 0 };
 	if (!count)
@@ -503,12 +506,18 @@ int matrix_parse(const struct tables *tables, const char *const *words, size_t c
 		out->value = words[0];
 		return 0;
 	}
-	return error_set(
-		err, ERROR_USAGE,
-		"'%.60s' is no question the tables answer; ask for driver, cuda, gpu, cudnn, "
-		"nccl, ngc or a framework with a version (driver 535, torch 2.7, "
-		"ngc pytorch:24.10), or for a GPU (sm_120, h100)",
-		words[0]);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		nearest_try(&near, kinds[i]);
+	for (size_t i = 0; i < tables->frameworks.builds.len; i++)
+		nearest_try(&near, tables->frameworks.builds.items[i].framework);
+	meant = near.best && !str_equal(near.best, words[0]);
+	return error_set(err, ERROR_USAGE,
+			 "'%.60s' is no question the tables answer%s%s%s; they are asked for "
+			 "driver, cuda, gpu, cudnn, "
+			 "nccl, ngc or a framework with a version (driver 535, torch 2.7, "
+			 "ngc pytorch:24.10), or for a GPU (sm_120, h100)",
+			 words[0], meant ? ": did you mean '" : "", meant ? near.best : "",
+			 meant ? "'?" : "");
 }
 
 static int ask(const struct asking *a, const struct matrix_query *q, struct error *err)

@@ -234,6 +234,19 @@ use_repository() { # PACKAGES
 	[ ! -e stack.lock.json ]
 }
 
+@test "a Release that is older than the locked one is a step back in time" {
+	need dpkg-deb
+	make_deb outer
+	use_repository outer
+	gpuimg lock stack.yaml
+	cp stack.lock.json before
+	RELEASE_DATE='2 days ago' sign_repository repo
+	refuses 3 'its Release file is of' 'older than' -- lock stack.yaml
+	cmp before stack.lock.json
+	rm stack.lock.json
+	gpuimg lock stack.yaml
+}
+
 @test "two packages that own one path with different content: both are named" {
 	need dpkg-deb
 	mkdir -p repo

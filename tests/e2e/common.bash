@@ -38,7 +38,8 @@ library_stack() { # NAME: prints the path of the manifest
 	echo "$dir/$1.yaml"
 }
 
-# The signed index of a flat repository of the .debs in a folder; DIR/key.gpg is its keyring.
+# The signed index of a flat repository of the .debs in a folder; DIR/key.gpg is its keyring. Its
+# date is now, or RELEASE_DATE.
 sign_repository() { # DIR
 	need gpg
 	local home=$BATS_TEST_TMPDIR/gnupg deb
@@ -49,7 +50,7 @@ sign_repository() { # DIR
 			dpkg-deb -f "$deb" Package Version Architecture Maintainer Description Depends >>Packages
 			printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "$deb" "$(stat -c %s "$deb")" "$(sha256sum "$deb" | cut -d' ' -f1)" >>Packages
 		done
-		printf 'Origin: test\nSuite: ./\nDate: %s\nSHA256:\n %s %s Packages\n' "$(LC_ALL=C date -u '+%a, %d %b %Y %H:%M:%S UTC')" \
+		printf 'Origin: test\nSuite: ./\nDate: %s\nSHA256:\n %s %s Packages\n' "$(LC_ALL=C date -u ${RELEASE_DATE:+-d "$RELEASE_DATE"} '+%a, %d %b %Y %H:%M:%S UTC')" \
 			"$(sha256sum Packages | cut -d' ' -f1)" "$(stat -c %s Packages)" >Release
 		mkdir -p -m 700 "$home"
 		[ -f key.gpg ] || gpg --homedir "$home" --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.org>' rsa2048 sign never

@@ -93,6 +93,10 @@ static void test_what_is_not_json_is_refused(void **state)
 	check_refused("{\"a\":1,\n\"a\":2}", ERROR_FORMAT, "t.json:2:3: not valid JSON: duplicate");
 	check_refused("{} {}", ERROR_FORMAT, "t.json:1:4: not valid JSON");
 	check_refused("", ERROR_FORMAT, "t.json:1:1: not valid JSON");
+	check_refused("[NaN]", ERROR_FORMAT,
+		      "t.json:1:4: not valid JSON: invalid token near 'NaN'");
+	check_refused("[1e]", ERROR_FORMAT, "not valid JSON");
+	check_refused("{\"a\": \"\xff\"}", ERROR_FORMAT, "not valid JSON");
 }
 
 static void test_limits_hold(void **state)
