@@ -516,8 +516,8 @@ int matrix_parse(const struct tables *tables, const char *const *words, size_t c
 			 "driver, cuda, gpu, cudnn, "
 			 "nccl, ngc or a framework with a version (driver 535, torch 2.7, "
 			 "ngc pytorch:24.10), or for a GPU (sm_120, h100)",
-			 words[0], meant ? ": did you mean '" : "", meant ? near.best : "",
-			 meant ? "'?" : "");
+			 words[0], meant ? " (did you mean '" : "", meant ? near.best : "",
+			 meant ? "'?)" : "");
 }
 
 static int ask(const struct asking *a, const struct matrix_query *q, struct error *err)
