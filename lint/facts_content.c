@@ -52,6 +52,9 @@ static size_t keep_limit(const char *path)
 	    str_equal(path, "etc/passwd") || str_equal(path, "etc/ld.so.preload") ||
 	    str_equal(path, "etc/os-release") || str_equal(path, "usr/lib/os-release"))
 		return MIB;
+	if (str_starts(path, "etc/OpenCL/vendors/") ||
+	    (str_starts(path, "usr/local/cuda") && str_ends(path, "/version.json")))
+		return METADATA_MAX;
 	if (str_equal(path, "etc/ld.so.cache"))
 		return CONTENT_WHOLE_MAX;
 	if (str_ends(path, ".dist-info/METADATA"))

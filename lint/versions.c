@@ -2,8 +2,6 @@
 
 #include <ctype.h>
 
-#include "lint/judge.h"
-
 static struct arena *arena_of(const struct facts *facts)
 {
 	return (struct arena *)&facts->arena;

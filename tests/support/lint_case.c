@@ -498,6 +498,7 @@ static void build_base(struct maker *m, struct slice body)
 	cleanup_strbuf struct strbuf conf = { 0 }, cache = { 0 };
 	VEC(struct ldcache_entry) entries = { 0 };
 	bool bare = false;
+	const struct slice all = body;
 	struct slice line;
 
 	while (slice_cut(&body, '\n', &line)) {
@@ -515,6 +516,9 @@ static void build_base(struct maker *m, struct slice body)
 				      2 };
 
 		add_elf(m, &libc);
+		/* Unless the case is about it. */
+		if (!memmem(all.data, all.len, "/etc/debian_version", 19))
+			add_content(m, "etc/debian_version", NULL, slice_str("12.7\n"));
 	}
 	if (conf.len) {
 		add_content(m, "etc/ld.so.conf", NULL,
