@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "builder/build_plan.h"
 #include "builder/fetch.h"
 #include "builder/fragment.h"
 #include "builder/image_config.h"
@@ -26,6 +27,8 @@ struct build {
 	struct digest *files; /* by stage: dir_files_digest */
 	struct publication publication;
 	bool unchanged;
+	struct build_plan *planned; /* only this is wanted */
+	bool other_manifest;        /* the lock need not be of this version of the manifest */
 };
 
 void build_result_release(struct build_result *result)
@@ -53,7 +56,7 @@ static int check_lock(const struct build *b, struct error *err)
 	const struct lockfile *lock = b->request->lock;
 	const struct lock_input *missing;
 
-	if (lock_check_current(lock, b->request->stack, err) < 0)
+	if (!b->other_manifest && lock_check_current(lock, b->request->stack, err) < 0)
 		return -1;
 	if (lock->assembly != ASSEMBLY_VERSION)
 		return error_set(err, ERROR_USAGE,
@@ -128,14 +131,11 @@ static int write_layers(struct build *b, struct plan *plan, struct build_image *
 		writings[i] = (struct writing){ .job.run = write_layer,
 						.build = b,
 						.planned = &plan->layers.items[i] };
-		if (writings[i].planned->entries.len)
-			pool_submit(writers, &writings[i].job);
+		pool_submit(writers, &writings[i].job);
 	}
 	for (size_t i = 0; i < plan->layers.len; i++) {
 		struct writing *w = &writings[i];
 
-		if (!w->planned->entries.len)
-			continue;
 		pool_wait(writers, &w->job);
 		if (rc == 0 && w->rc < 0) {
 			*err = w->error;
@@ -228,8 +228,12 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 	}
 	if (stage_copies(&assembly, last, &stages, &b->result->arena, &copies, err) < 0 ||
 	    assemble_stage(&assembly, last, copies, &tree, err) < 0 ||
-	    plan_make(&tree.rootfs, &stack->layers, &plan, err) < 0 ||
-	    write_layers(b, &plan, &record->image, err) < 0)
+	    plan_make(&tree.rootfs, &stack->layers, &plan, err) < 0)
+		return -1;
+	if (b->planned)
+		return build_plan_take(b->planned, inputs->platform, &tree.rootfs, &plan,
+				       &record->image, &stack->layers, b->request->store, err);
+	if (write_layers(b, &plan, &record->image, err) < 0)
 		return -1;
 	if (record->image.layers.len > PLAN_LAYERS_MAX)
 		return error_set(err, ERROR_LIMIT,
@@ -469,5 +473,40 @@ int build_run(const struct build_request *request, struct build_result *out, str
 	pool_join(b.pool);
 	publication_release(&b.publication);
 	out->unchanged = b.unchanged;
+	return rc;
+}
+
+static int plan_platforms(struct build *b, struct error *err)
+{
+	const struct stack *stack = b->request->stack;
+
+	if (check_lock(b, err) < 0 || digest_files(b, err) < 0)
+		return -1;
+	for (size_t i = 0; i < stack->platforms.count; i++) {
+		const char *name = stack->platforms.items[i];
+		cleanup_image_record struct image_record record = { 0 };
+		struct platform platform;
+
+		if (platform_parse(name, &b->result->arena, &platform, err) < 0 ||
+		    make_image(b, inputs_of(b->request->lock, name), &platform, &record, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int build_plan_make(const struct build_request *request, bool old, struct build_plan *out,
+		    struct error *err)
+{
+	cleanup_build_result struct build_result result = { 0 };
+	struct build b = {
+		.request = request, .result = &result, .planned = out, .other_manifest = old
+	};
+	int rc;
+
+	*out = (struct build_plan){ 0 };
+	b.created = image_config_time(FIXED_MTIME, &result.arena);
+	b.pool = pool_new(request->threads);
+	rc = plan_platforms(&b, err);
+	pool_join(b.pool);
 	return rc;
 }

@@ -63,8 +63,7 @@ static int record_parse(struct slice text, struct layer *out, struct error *err)
 	return 0;
 }
 
-/* True when the store knows the recipe and still holds the blob. */
-static bool recall(struct store *store, const struct digest *key, struct layer *out)
+bool layer_recall(struct store *store, const struct digest *key, struct layer *out)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct error ignored = { 0 }; /* a record that cannot be used is written again */
@@ -314,7 +313,7 @@ int layer_write(struct store *store, const struct layer_entries *entries,
 	fragments_cut(entries, options, &fragments);
 	key = key_of(&fragments, options);
 	*out = (struct layer){ .media_type = mediatype_layer(options->compression) };
-	if (recall(store, &key, out)) {
+	if (layer_recall(store, &key, out)) {
 		out->cached = true;
 		return 0;
 	}

@@ -53,6 +53,8 @@ struct layer {
 int layer_write(struct store *store, const struct layer_entries *entries,
 		const struct layer_options *options, struct pool *pool, struct layer *out,
 		struct error *err) MUST_USE;
+/* What the store knows under a recipe's digest; false when it does not hold the blob whole. */
+bool layer_recall(struct store *store, const struct digest *key, struct layer *out);
 /* The digest of the recipe: what the store keeps the layer under. */
 struct digest layer_key(const struct layer_entries *entries, const struct layer_options *options);
 

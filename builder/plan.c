@@ -501,6 +501,20 @@ static void know_base_dirs(struct maker *m)
 	}
 }
 
+/* A kind of which the image holds nothing makes no layer. */
+static void drop_empty(struct plan *plan)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < plan->layers.len; i++) {
+		if (plan->layers.items[i].entries.len)
+			plan->layers.items[kept++] = plan->layers.items[i];
+		else
+			vec_release(&plan->layers.items[i].entries);
+	}
+	plan->layers.len = kept;
+}
+
 int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan *out,
 	      struct error *err)
 {
@@ -515,6 +529,7 @@ int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan 
 	map_release(&m.set_dirs);
 	if (rc < 0)
 		return -1;
+	drop_empty(out);
 	if (out->layers.len > PLAN_LAYERS_MAX)
 		return error_set(err, ERROR_LIMIT,
 				 "the image would have %zu layers; engines take %d at most: raise "

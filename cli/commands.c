@@ -7,13 +7,14 @@ extern const struct command command_inspect;
 extern const struct command command_lint;
 extern const struct command command_lock;
 extern const struct command command_matrix;
+extern const struct command command_plan;
 extern const struct command command_push;
 extern const struct command command_resolve;
 extern const struct command command_schema;
 extern const struct command command_test;
 
 const struct command *const commands[] = {
-	&command_build,   &command_fetch,  &command_init,   &command_inspect,
-	&command_lint,    &command_lock,   &command_matrix, &command_push,
-	&command_resolve, &command_schema, &command_test,   NULL,
+	&command_build,  &command_fetch,  &command_init, &command_inspect, &command_lint,
+	&command_lock,   &command_matrix, &command_plan, &command_push,    &command_resolve,
+	&command_schema, &command_test,   NULL,
 };
