@@ -236,7 +236,6 @@ struct component *component_recall(struct store *store, enum component_kind kind
 	if (r.bad)
 		return NULL;
 	c->key = *key;
-	ignore_result(futimens(c->fd, NULL)); /* when it was used last, for gc */
 	return steal_ptr(&c);
 }
 

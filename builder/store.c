@@ -1,5 +1,7 @@
 #include "builder/store.h"
 
+#include <time.h>
+
 #include "base/alloc.h"
 
 enum { RECORD_MAX = 16 * 1024 * 1024 };
@@ -112,13 +114,27 @@ const char *store_path(const struct store *s)
 	return s->path;
 }
 
+/* When a file was needed last, for `store gc`: at most once a day, and never its other times. */
+static void note_use(int dirfd, const char *name, const struct stat *st)
+{
+	const struct timespec times[2] = { { 0, UTIME_NOW }, { 0, UTIME_OMIT } };
+	time_t now = time(NULL);
+
+	if (st->st_atim.tv_sec > now - 86400 && st->st_atim.tv_sec <= now)
+		return;
+	ignore_result(utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW));
+}
+
 bool store_has(const struct store *s, const struct digest *digest, uint64_t size)
 {
 	char name[OBJECT_NAME_MAX];
 	struct stat st;
 
-	return fstatat(s->dirfd, object_name(digest, "", name), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
+	if (fstatat(s->dirfd, object_name(digest, "", name), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISREG(st.st_mode) || (uint64_t)st.st_size != size)
+		return false;
+	note_use(s->dirfd, name, &st);
+	return true;
 }
 
 /* The second that a proven object is dated with: one of 1980. */
@@ -157,7 +173,10 @@ static int open_object(const struct store *s, const struct digest *digest, struc
 {
 	char name[OBJECT_NAME_MAX];
 	int fd = openat(s->dirfd, object_name(digest, "", name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
 
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		note_use(s->dirfd, name, &st);
 	if (fd >= 0)
 		return fd;
 	if (errno == ENOENT)
@@ -405,6 +424,7 @@ int store_get_record(struct store *s, const char *kind, const struct digest *key
 	cleanup_strbuf struct strbuf file = { 0 };
 	struct error why = { 0 };
 	struct slice value = { 0 };
+	struct stat st;
 
 	if (fs_read(s->dirfd, name, RECORD_MAX + DIGEST_TEXT_MAX, &file, err) < 0)
 		return error_wrap(err, "store %s", s->path);
@@ -413,6 +433,8 @@ int store_get_record(struct store *s, const char *kind, const struct digest *key
 		return error_set(err, ERROR_NOT_FOUND, "store %s: %s: %s; it was removed", s->path,
 				 name, why.text);
 	}
+	if (fstatat(s->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		note_use(s->dirfd, name, &st);
 	strbuf_add(out, value.data, value.len);
 	return 0;
 }
@@ -443,8 +465,12 @@ int store_put_record(struct store *s, const char *kind, const struct digest *key
 int store_cache_open(struct store *s, const char *kind, const struct digest *key, struct error *err)
 {
 	cleanup_free char *name = record_name(kind, key, "");
+	int fd = fs_open(s->dirfd, name, err);
+	struct stat st;
 
-	return fs_open(s->dirfd, name, err);
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		note_use(s->dirfd, name, &st);
+	return fd;
 }
 
 int store_cache_new(struct store *s, struct fs_pending *out, struct error *err)

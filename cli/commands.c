@@ -11,10 +11,15 @@ extern const struct command command_plan;
 extern const struct command command_push;
 extern const struct command command_resolve;
 extern const struct command command_schema;
+extern const struct command command_store;
 extern const struct command command_test;
 
 const struct command *const commands[] = {
-	&command_build,  &command_fetch,  &command_init, &command_inspect, &command_lint,
-	&command_lock,   &command_matrix, &command_plan, &command_push,    &command_resolve,
-	&command_schema, &command_test,   NULL,
+	&command_build,  &command_fetch,
+	&command_init,   &command_inspect,
+	&command_lint,   &command_lock,
+	&command_matrix, &command_plan,
+	&command_push,   &command_resolve,
+	&command_schema, &command_store,
+	&command_test,   NULL,
 };
