@@ -117,6 +117,8 @@ struct file_facts {
 	struct secret_facts *secrets;
 	const struct package_facts *packages; /* of a package manager's database; NULL: none */
 	bool zero;                            /* no bytes at all */
+	bool hashed;                          /* the next one is known */
+	struct digest digest;                 /* of the content, when facts.hash_files */
 };
 
 /* An effective ELF file, or one hard link to it. */
@@ -217,6 +219,7 @@ struct facts {
 	struct tree tree;
 	const struct target *target;
 	const struct site_policy *site; /* what a site asks of images; NULL: nothing */
+	bool hash_files;                /* set before reading: every file's digest is wanted */
 	bool is_rootfs;                 /* unpacked root: no layers, configuration or history */
 	size_t layer_count;
 	const struct image_config *config;     /* NULL for an unpacked root */

@@ -32,6 +32,7 @@ struct layer_job {
 	struct pool_job job;
 	struct image *image;
 	size_t index;
+	bool hash;
 	struct arena content;  /* kept; the worker's until it ended */
 	struct batch *filling; /* the worker's */
 	pthread_mutex_t lock;  /* of the queue */
@@ -120,6 +121,28 @@ static struct batch *take_batch(struct layer_job *job)
 	return b;
 }
 
+/* The facts of a file, and its digest when that is wanted. */
+static int read_content(bool hash, const struct tar_entry *entry, struct stream *content,
+			struct strbuf *buffer, struct arena *arena, struct file_facts **out,
+			struct error *err)
+{
+	cleanup_digest struct digest_state state = { 0 };
+	cleanup_stream struct stream *hashed = NULL;
+
+	if (!hash)
+		return content_facts_read(entry, content, buffer, arena, out, err);
+	digest_init(&state, DIGEST_SHA256);
+	hashed = stream_digest(content, &state, NULL);
+	if (content_facts_read(entry, hashed, buffer, arena, out, err) < 0 ||
+	    stream_drain(hashed, NULL, err) < 0)
+		return -1;
+	if (!*out)
+		*out = arena_alloc(arena, sizeof(**out));
+	(*out)->hashed = true;
+	(*out)->digest = digest_finish(&state);
+	return 0;
+}
+
 static int read_entry(struct layer_job *job, struct tar_reader *reader,
 		      const struct tar_entry *entry, struct strbuf *buffer, struct error *err)
 {
@@ -141,8 +164,8 @@ static int read_entry(struct layer_job *job, struct tar_reader *reader,
 	out->entry.xattr_count = 0;
 	if (entry->type != TAR_FILE)
 		return 0;
-	return content_facts_read(entry, tar_read_content(reader), buffer, &job->content,
-				  &out->facts, err);
+	return read_content(job->hash, entry, tar_read_content(reader), buffer, &job->content,
+			    &out->facts, err);
 }
 
 static int read_layer(struct layer_job *job, struct error *err)
@@ -303,8 +326,10 @@ void tree_facts_read(struct facts *facts, struct image *image)
 	cleanup_free struct layer_job *jobs = xcalloc(count + 1, sizeof(*jobs));
 	struct pool *pool = pool_new(MIN(pool_processors(), (unsigned)LAYERS_AT_ONCE_MAX));
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		jobs[i].hash = facts->hash_files;
 		start_job(&jobs[i], image, i, pool);
+	}
 	for (size_t i = 0; i < count; i++) {
 		merge_layer(facts, &jobs[i]);
 		pool_wait(pool, &jobs[i].job);
@@ -386,7 +411,8 @@ static int read_file(struct rootfs_walk *walk, const struct fs_entry *found,
 		return 0;
 	}
 	file = stream_fd(fd, found->path);
-	return content_facts_read(entry, file, &walk->buffer, &walk->facts->arena, out, err);
+	return read_content(walk->facts->hash_files, entry, file, &walk->buffer,
+			    &walk->facts->arena, out, err);
 }
 
 static int visit(void *user, const struct fs_entry *found, struct error *err)
