@@ -14,6 +14,7 @@ void base_image_release(struct base_image *base)
 		return;
 	base_index_release(&base->index);
 	strbuf_release(&base->packages);
+	strbuf_release(&base->rpm_database);
 	vec_release(&base->distributions);
 	map_release(&base->libraries);
 	arena_release(&base->arena);
@@ -105,6 +106,26 @@ static int read_packages(struct base_image *base, const struct component *tree, 
 	}
 	strbuf_truncate(&base->packages, 0);
 	return read_status_d(base, tree, err);
+}
+
+/* The first of the files that rpm's database has been, newest first. */
+static int read_rpm_database(struct base_image *base, const struct component *tree,
+			     struct error *err)
+{
+	static const char *const files[] = {
+		"usr/lib/sysimage/rpm/rpmdb.sqlite", "var/lib/rpm/rpmdb.sqlite",
+		"usr/lib/sysimage/rpm/Packages.db",  "var/lib/rpm/Packages.db",
+		"usr/lib/sysimage/rpm/Packages",     "var/lib/rpm/Packages",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files) && !base->rpm_database.len; i++) {
+		if (read_entry(entry_at(tree, files[i]), &base->rpm_database, err) < 0)
+			return -1;
+		base->rpm_path = files[i];
+	}
+	if (!base->rpm_database.len)
+		base->rpm_path = NULL;
+	return 0;
 }
 
 /* The value of KEY=VALUE in os-release, quoted or not. */
@@ -264,7 +285,8 @@ static int compare_distributions(const void *a, const void *b)
 
 static int look_around(struct base_image *base, const struct component *tree, struct error *err)
 {
-	if (read_packages(base, tree, err) < 0 || read_system(base, tree, err) < 0)
+	if (read_packages(base, tree, err) < 0 || read_rpm_database(base, tree, err) < 0 ||
+	    read_system(base, tree, err) < 0)
 		return -1;
 	find_python(base, tree);
 	for (size_t i = 0; i < tree->entries.len; i++) {

@@ -63,9 +63,11 @@ struct base_image {
 	struct digest key; /* settles all of the above */
 
 	enum base_dpkg dpkg;
-	struct strbuf packages; /* stanzas, each with "Status: install ok installed" */
-	const char *system;     /* "debian 12", of os-release; "" */
-	const char *glibc;      /* "2.36"; NULL: another C library, or none */
+	struct strbuf packages;     /* stanzas, each with "Status: install ok installed" */
+	struct strbuf rpm_database; /* the file of rpm's, as it is; empty: there is none */
+	const char *rpm_path;       /* where: "usr/lib/sysimage/rpm/rpmdb.sqlite"; or NULL */
+	const char *system;         /* "debian 12", of os-release; "" */
+	const char *glibc;          /* "2.36"; NULL: another C library, or none */
 	bool musl;
 	const char *python;         /* "3.11" of the newest python3; NULL: none */
 	const char *python_program; /* "/usr/bin/python3.11" */

@@ -62,6 +62,15 @@ int pkgdb_dpkg_files(struct slice text, bool sums, struct arena *arena, struct p
  */
 int pkgdb_rpm(struct slice bytes, struct arena *arena, struct pkgdb *out,
 	      struct error *err) MUST_USE;
+/*
+ * The same, header by header, each without its magic as rpm_header_parse takes it, keys of signers
+ * included. What `take` says of one header is told at the end; ERROR_LIMIT ends the reading.
+ */
+struct pkgdb_taker {
+	int (*take)(void *user, struct slice header, struct error *err);
+	void *user;
+};
+int pkgdb_rpm_each(struct slice bytes, const struct pkgdb_taker *taker, struct error *err) MUST_USE;
 /* /var/lib/rpmmanifest/container-manifest-2: lines of rpm's query format, separated by tabs. */
 int pkgdb_rpm_manifest(struct slice text, struct arena *arena, struct pkgdb *out,
 		       struct error *err) MUST_USE;
@@ -81,14 +90,9 @@ int pkgdb_conda(struct slice text, struct arena *arena, struct pkgdb *out,
 struct pkgdb_package *pkgdb_add(struct pkgdb *out, const char *kind, struct error *err);
 /* False for what cannot be a name or version: empty, over 256 bytes, or not printable ASCII. */
 bool pkgdb_is_word(struct slice text);
-/* A header of rpm, without its magic; added when it is a package. */
-int pkgdb_rpm_header(struct slice blob, struct arena *arena, struct pkgdb *out,
+int pkgdb_rpm_sqlite(struct slice bytes, const struct pkgdb_taker *taker,
 		     struct error *err) MUST_USE;
-int pkgdb_rpm_sqlite(struct slice bytes, struct arena *arena, struct pkgdb *out,
-		     struct error *err) MUST_USE;
-int pkgdb_rpm_ndb(struct slice bytes, struct arena *arena, struct pkgdb *out,
-		  struct error *err) MUST_USE;
-int pkgdb_rpm_bdb(struct slice bytes, struct arena *arena, struct pkgdb *out,
-		  struct error *err) MUST_USE;
+int pkgdb_rpm_ndb(struct slice bytes, const struct pkgdb_taker *taker, struct error *err) MUST_USE;
+int pkgdb_rpm_bdb(struct slice bytes, const struct pkgdb_taker *taker, struct error *err) MUST_USE;
 
 #endif

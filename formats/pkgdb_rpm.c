@@ -41,8 +41,16 @@ static int read_files(const struct rpm_header *h, struct arena *arena, struct pk
 	return 0;
 }
 
-int pkgdb_rpm_header(struct slice blob, struct arena *arena, struct pkgdb *out, struct error *err)
+struct collecting {
+	struct arena *arena;
+	struct pkgdb *out;
+};
+
+static int take_header(void *user, struct slice blob, struct error *err)
 {
+	struct collecting *collecting = user;
+	struct arena *arena = collecting->arena;
+	struct pkgdb *out = collecting->out;
 	const char *name, *arch, *text;
 	cleanup_free char *evr = NULL;
 	struct rpm_header h;
@@ -80,15 +88,23 @@ static bool is_bdb(struct slice bytes)
 	return !r.bad && (magic == 0x00061561 || magic == 0x61150600);
 }
 
-int pkgdb_rpm(struct slice bytes, struct arena *arena, struct pkgdb *out, struct error *err)
+int pkgdb_rpm_each(struct slice bytes, const struct pkgdb_taker *taker, struct error *err)
 {
 	if (slice_starts(bytes, "SQLite format 3"))
-		return pkgdb_rpm_sqlite(bytes, arena, out, err);
+		return pkgdb_rpm_sqlite(bytes, taker, err);
 	if (slice_starts(bytes, "RpmP"))
-		return pkgdb_rpm_ndb(bytes, arena, out, err);
+		return pkgdb_rpm_ndb(bytes, taker, err);
 	if (is_bdb(bytes))
-		return pkgdb_rpm_bdb(bytes, arena, out, err);
+		return pkgdb_rpm_bdb(bytes, taker, err);
 	return error_set(err, ERROR_FORMAT, "neither SQLite, ndb nor a hash of Berkeley DB");
+}
+
+int pkgdb_rpm(struct slice bytes, struct arena *arena, struct pkgdb *out, struct error *err)
+{
+	struct collecting collecting = { arena, out };
+	const struct pkgdb_taker taker = { take_header, &collecting };
+
+	return pkgdb_rpm_each(bytes, &taker, err);
 }
 
 /* NAME VERSION-RELEASE INSTALLTIME BUILDTIME VENDOR EPOCH SIZE ARCH EPOCHNUM SOURCERPM */

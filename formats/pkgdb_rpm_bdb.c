@@ -80,8 +80,8 @@ static int read_chain(struct database *d, uint32_t number, uint32_t len, struct 
 }
 
 /* One value of a page of the hash. */
-static int read_value(struct database *d, struct reader *page, uint64_t at, struct arena *arena,
-		      struct pkgdb *out, struct error *err)
+static int read_value(struct database *d, struct reader *page, uint64_t at,
+		      const struct pkgdb_taker *taker, struct error *err)
 {
 	cleanup_strbuf struct strbuf blob = { 0 };
 	uint8_t kind = (uint8_t)number_at(page, at, 1);
@@ -95,10 +95,10 @@ static int read_value(struct database *d, struct reader *page, uint64_t at, stru
 		return error_set(err, ERROR_FORMAT, "Berkeley DB: a value of kind %u", kind);
 	if (read_chain(d, first, len, &blob, err) < 0)
 		return -1;
-	return pkgdb_rpm_header(strbuf_slice(&blob), arena, out, err);
+	return taker->take(taker->user, strbuf_slice(&blob), err);
 }
 
-static int read_page(struct database *d, uint32_t number, struct arena *arena, struct pkgdb *out,
+static int read_page(struct database *d, uint32_t number, const struct pkgdb_taker *taker,
 		     struct error *err)
 {
 	struct error own = { 0 };
@@ -116,7 +116,7 @@ static int read_page(struct database *d, uint32_t number, struct arena *arena, s
 	for (uint64_t i = 1; i < items; i += 2) {
 		uint64_t at = number_at(&page, PAGE_HEAD + 2 * i, 2);
 
-		if (read_value(d, &page, at, arena, out, &own) == 0)
+		if (read_value(d, &page, at, taker, &own) == 0)
 			continue;
 		if (rc == 0)
 			*err = own;
@@ -127,7 +127,7 @@ static int read_page(struct database *d, uint32_t number, struct arena *arena, s
 	return rc;
 }
 
-int pkgdb_rpm_bdb(struct slice bytes, struct arena *arena, struct pkgdb *out, struct error *err)
+int pkgdb_rpm_bdb(struct slice bytes, const struct pkgdb_taker *taker, struct error *err)
 {
 	struct database d = { .bytes = bytes, .budget = 4 * (uint64_t)bytes.len };
 	struct reader head = reader_of(bytes);
@@ -148,7 +148,7 @@ int pkgdb_rpm_bdb(struct slice bytes, struct arena *arena, struct pkgdb *out, st
 	for (uint32_t i = 1; i <= d.pages && bytes.len >= 2 * (size_t)d.page_bytes; i++) {
 		struct error own = { 0 };
 
-		if (read_page(&d, i, arena, out, &own) == 0)
+		if (read_page(&d, i, taker, &own) == 0)
 			continue;
 		if (rc == 0)
 			*err = own;

@@ -19,8 +19,8 @@ enum {
 	MAGIC_BLOB = 0x53626c42, /* "BlbS" */
 };
 
-static int read_blob(struct slice bytes, uint32_t package, uint32_t block, struct arena *arena,
-		     struct pkgdb *out, struct error *err)
+static int read_blob(struct slice bytes, uint32_t package, uint32_t block,
+		     const struct pkgdb_taker *taker, struct error *err)
 {
 	struct reader r = reader_of(bytes);
 	uint32_t magic, index, len;
@@ -35,10 +35,10 @@ static int read_blob(struct slice bytes, uint32_t package, uint32_t block, struc
 				 "ndb: package %" PRIu32 " is not where its slot "
 				 "says",
 				 package);
-	return pkgdb_rpm_header(reader_bytes(&r, len), arena, out, err);
+	return taker->take(taker->user, reader_bytes(&r, len), err);
 }
 
-int pkgdb_rpm_ndb(struct slice bytes, struct arena *arena, struct pkgdb *out, struct error *err)
+int pkgdb_rpm_ndb(struct slice bytes, const struct pkgdb_taker *taker, struct error *err)
 {
 	struct reader r = reader_of(bytes);
 	uint32_t version, pages;
@@ -61,7 +61,7 @@ int pkgdb_rpm_ndb(struct slice bytes, struct arena *arena, struct pkgdb *out, st
 		reader_u32(&r); /* blocks */
 		if (magic != MAGIC_SLOT)
 			return error_set(err, ERROR_FORMAT, "ndb: no slot where one must be");
-		if (!package || read_blob(bytes, package, block, arena, out, &own) == 0)
+		if (!package || read_blob(bytes, package, block, taker, &own) == 0)
 			continue;
 		if (rc == 0)
 			*err = own;

@@ -102,7 +102,7 @@ static int check_table(struct source *s, struct error *err)
 	return sqlite_error(s, err);
 }
 
-static int read_rows(struct source *s, struct arena *arena, struct pkgdb *out, struct error *err)
+static int read_rows(struct source *s, const struct pkgdb_taker *taker, struct error *err)
 {
 	struct error first = { 0 };
 	bool damaged = false;
@@ -113,8 +113,8 @@ static int read_rows(struct source *s, struct arena *arena, struct pkgdb *out, s
 		const void *blob = sqlite3_column_blob(s->rows, 0);
 		int len = sqlite3_column_bytes(s->rows, 0);
 
-		if (pkgdb_rpm_header(slice_of(blob, len > 0 ? (size_t)len : 0), arena, out,
-				     &ignored) == 0)
+		if (taker->take(taker->user, slice_of(blob, len > 0 ? (size_t)len : 0), &ignored) ==
+		    0)
 			continue;
 		if (ignored.code == ERROR_LIMIT) {
 			*err = ignored;
@@ -132,7 +132,7 @@ static int read_rows(struct source *s, struct arena *arena, struct pkgdb *out, s
 	return -1;
 }
 
-int pkgdb_rpm_sqlite(struct slice bytes, struct arena *arena, struct pkgdb *out, struct error *err)
+int pkgdb_rpm_sqlite(struct slice bytes, const struct pkgdb_taker *taker, struct error *err)
 {
 	struct source s = { 0 };
 	int rc = -1;
@@ -142,7 +142,7 @@ int pkgdb_rpm_sqlite(struct slice bytes, struct arena *arena, struct pkgdb *out,
 	if (open_copy(&s, bytes, err) == 0 && check_table(&s, err) == 0) {
 		if (sqlite3_prepare_v2(s.db, "SELECT blob FROM Packages", -1, &s.rows, NULL) ==
 		    SQLITE_OK)
-			rc = read_rows(&s, arena, out, err);
+			rc = read_rows(&s, taker, err);
 		else
 			rc = sqlite_error(&s, err);
 	}

@@ -120,6 +120,10 @@ int rpm_installed_header(const struct rpm_installed *item, uint32_t time, struct
 	struct rpm_header h, signature;
 	struct rpm_value files = { 0 };
 
+	if (item->stored.len) {
+		strbuf_add(out, item->stored.data, item->stored.len);
+		return 0;
+	}
 	if (rpm_header_parse(item->header, &h, err) < 0 ||
 	    rpm_header_parse(item->signature, &signature, err) < 0)
 		return -1;

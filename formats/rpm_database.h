@@ -14,6 +14,7 @@
 #include "formats/rpm_header.h"
 
 struct rpm_installed {
+	struct slice stored; /* as it stood in a database, taken as it is; else empty, and: */
 	struct slice header, signature; /* as rpm_header_parse takes them */
 	uint32_t color;        /* of the transaction: 1 takes 32-bit files, 2 64-bit, 3 both */
 	const uint8_t *absent; /* by file: 1 when it was left out; NULL: all are there */

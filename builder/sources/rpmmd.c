@@ -210,8 +210,9 @@ static void drop_misfits(struct rpm_session *s)
 	{
 		const Solvable *it = &pool->solvables[p];
 
-		if (rpmmd_is_driver(pool_id2str(pool, it->name)) ||
-		    !rpmmd_fits_cuda(pool_id2str(pool, it->evr), cuda))
+		if (it->repo != pool->installed &&
+		    (rpmmd_is_driver(pool_id2str(pool, it->name)) ||
+		     !rpmmd_fits_cuda(pool_id2str(pool, it->evr), cuda)))
 			map_clr(&s->considered, p);
 	}
 	pool->considered = &s->considered;
@@ -233,6 +234,10 @@ static int open_all(struct rpm_session *s, struct error *err)
 		return error_set(err, ERROR_NOT_FOUND,
 				 "the libsolv of this machine does not know RPM packages");
 	pool_setarch(s->pool, s->machine);
+	if (s->context->base && s->context->base->rpm_database.len &&
+	    rpmmd_add_installed(s->pool, strbuf_slice(&s->context->base->rpm_database), err) < 0)
+		return error_wrap(err, "packages of the base image, /%s",
+				  s->context->base->rpm_path);
 	for (size_t i = 0; i < stack->source_count; i++) {
 		if (stack->sources[i].type == SOURCE_RPM_MD &&
 		    open_source(s, &stack->sources[i], (int)(stack->source_count - i), err) < 0)
@@ -308,6 +313,30 @@ static int check_spec(struct rpm_session *s, const struct stack_package *package
 	return 0;
 }
 
+/* The base image has it, in a version that is asked for: that will do. */
+static bool is_installed(struct rpm_session *s, const struct stack_package *package)
+{
+	Queue selection, found;
+	bool installed = false;
+
+	queue_init(&selection);
+	queue_init(&found);
+	if (s->pool->installed) {
+		selection_make(s->pool, &selection, package->spec,
+			       SELECTION_NAME | SELECTION_PROVIDES | SELECTION_REL |
+				       SELECTION_CANON | SELECTION_DOTARCH |
+				       SELECTION_INSTALLED_ONLY);
+		selection_solvables(s->pool, &selection, &found);
+		installed = found.count > 0;
+	}
+	if (installed)
+		out_verbose(s->context->out, "%s is in the base image",
+			    pool_solvid2str(s->pool, found.elements[0]));
+	queue_free(&selection);
+	queue_free(&found);
+	return installed;
+}
+
 /* Everything of that source which a specification may be; an install job of it. */
 static int add_root(struct rpm_session *s, const struct source_request *request,
 		    const struct stack_package *package, struct error *err)
@@ -322,6 +351,8 @@ static int add_root(struct rpm_session *s, const struct source_request *request,
 
 	if (check_spec(s, package, err) < 0)
 		return -1;
+	if (is_installed(s, package))
+		return 0;
 	root = vec_add(&s->roots);
 	*root = (struct rpm_root){ .source = request->source,
 				   .package = package,
@@ -618,8 +649,12 @@ static int append(struct rpm_session *s, Solver *solver, struct error *err)
 	int rc = 0;
 
 	transaction_order(t, 0);
-	for (int i = 0; i < t->steps.count && rc == 0; i++)
-		rc = append_one(s, t->steps.elements[i], err);
+	for (int i = 0; i < t->steps.count && rc == 0; i++) {
+		Id id = t->steps.elements[i];
+
+		if (pool_id2solvable(s->pool, id)->repo != s->pool->installed)
+			rc = append_one(s, id, err);
+	}
 	if (rc < 0)
 		s->context->inputs->inputs.len = before;
 	transaction_free(t);

@@ -69,6 +69,7 @@ start_repository() { # DIR
 
 # A folder on 127.0.0.1: $REPOSITORY is its address; stop_repository ends it.
 serve_folder() { # DIR
+	rm -f "$BATS_TEST_TMPDIR/port" # of an earlier one
 	python3 -u -c '
 import functools, http.server, sys
 h = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])

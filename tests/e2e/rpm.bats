@@ -149,6 +149,37 @@ installed() { rpm --root "$ROOTFS" --dbpath /var/lib/rpm "$@"; }
 	[ "$output" = 12060 ]
 }
 
+@test "packages over a base image of .rpms: only what it lacks, its database goes on, what a newer version dropped goes" {
+	built
+	need umoci
+	[ "$(id -u)" -eq 0 ] || skip "umoci wants root to give files their owners"
+	serve_folder "$REPO"
+	sed -E "s|http://127[^\"]*|$REPOSITORY|; /^stack:/,/^$/d; s/say-high.*\]/\"notes = 1\"]/" "$IMAGE/stack.yaml" >base.yaml
+	{ sed -E "/^stages:/,\$d; s/^name:.*/name: test\/upon/" base.yaml
+	  printf 'base: { image: "oci:%s/base:t" }\nstages:\n  runtime:\n    profile: base\n    packages:\n      base: [bash, "notes = 2", demod, iputils]\n' "$WORK"
+	} >upon.yaml
+	cp "$REPO/key.asc" RPM-GPG-KEY-base
+	cp "$REPO/key.asc" RPM-GPG-KEY-cuda
+	run -0 gpuimg lock base.yaml
+	run -0 gpuimg build --to "oci:$WORK/base:t" base.yaml
+	run -0 gpuimg lock upon.yaml
+	run -0 jq -r '[.platforms[].inputs[] | select(.kind == "rpm") | .name] | sort | join(" ")' upon.lock.json
+	[ "$output" = "demod iputils notes shadow-utils" ]
+	run -0 gpuimg build --to "oci:$WORK/upon:t" upon.yaml
+	stop_repository
+	umoci unpack --image upon:t upon-bundle
+	ROOTFS=$WORK/upon-bundle/rootfs
+	run -0 installed -q notes bash demod
+	[ "${lines[0]} ${lines[1]}" = "notes-2-1.noarch bash-5.1.8-1.el9.x86_64" ]
+	[ "$(installed -qa | wc -l)" = "$(($(jq '[.platforms[].inputs[]] | length' base.lock.json) + 3))" ]
+	[ -f "$ROOTFS/usr/share/notes/only-2" ] && [ ! -e "$ROOTFS/usr/share/notes/only-1" ]
+	run installed -V notes iputils demod
+	[ -z "$output" ]
+	grep -qx 'demod:x:381:381:A demon:/var/lib/demod:/sbin/nologin' "$ROOTFS/etc/passwd"
+	[ "$(jq -r '.layers[0].digest' "upon/blobs/sha256/$(jq -r '.manifests[0].digest' "upon/blobs/sha256/$(digest_of upon t | cut -d: -f2)" | cut -d: -f2)")" = \
+		"$(jq -r '.layers[0].digest' "base/blobs/sha256/$(jq -r '.manifests[0].digest' "base/blobs/sha256/$(digest_of base t | cut -d: -f2)" | cut -d: -f2)")" ]
+}
+
 @test "payloads packed with gzip and with xz are read as well" {
 	built
 	need umoci
@@ -162,7 +193,6 @@ installed() { rpm --root "$ROOTFS" --dbpath /var/lib/rpm "$@"; }
 		run -0 gpuimg lock stack.yaml
 		run -0 gpuimg build --to "oci:$WORK/oci:$payload" stack.yaml
 		stop_repository
-		rm -f "$BATS_TEST_TMPDIR/port"
 		[ "$(rpm -qp --qf '%{PAYLOADCOMPRESSOR}' "$WORK/$payload"/bash-*.rpm 2>/dev/null)" = "$(sed 's/.*\.\(.*\)dio/\1/; s/^gz$/gzip/' <<<"$payload")" ]
 	done
 }
