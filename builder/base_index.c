@@ -185,8 +185,10 @@ static int read_layer(struct pass *p, size_t layer, struct error *err)
 			return error_wrap(err, "%s: layer %zu: %s", p->image->name, layer,
 					  entry.path);
 	}
-	if (rc < 0)
-		return error_wrap(err, "%s: layer %zu", p->image->name, layer);
+	if (rc < 0) /* errors of the layer itself name it already */
+		return str_starts(err->text, p->image->name)
+			       ? -1
+			       : error_wrap(err, "%s: layer %zu", p->image->name, layer);
 	/* what follows the archive's end belongs to the layer, and its digests are told there */
 	return stream_drain(counted, NULL, err);
 }

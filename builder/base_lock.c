@@ -262,5 +262,5 @@ int base_image_lock(const struct base_lock_request *request, struct lock_platfor
 		rc = lock_named(&l, kept->url, err);
 	else
 		rc = lock_named(&l, stack->base_image, err);
-	return rc < 0 ? error_wrap(err, "base.image") : 0;
+	return rc;
 }

@@ -349,7 +349,7 @@ static int lock_base(struct locking *l, size_t index, struct error *err)
 	if (platform_parse(platform, &l->lock->arena, &request.platform, err) < 0 ||
 	    base_image_lock(&request, inputs, &l->lock->arena, err) < 0 ||
 	    base_image_open(l->request->store, inputs, &l->bases[index], err) < 0)
-		return error_wrap(err, "%s", platform);
+		return error_wrap(err, "base.image (%s)", platform);
 	return 0;
 }
 

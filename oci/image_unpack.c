@@ -23,6 +23,14 @@ struct unpacking {
 
 /* ---- what there is ---- */
 
+/* Errors of the layer itself name it already, those of its entries do not. */
+static int name_layer(const struct unpacking *u, size_t layer, struct error *err)
+{
+	if (str_starts(err->text, u->image->name))
+		return -1;
+	return error_wrap(err, "%s: layer %zu", u->image->name, layer);
+}
+
 static int list_layer(struct unpacking *u, size_t layer, struct error *err)
 {
 	cleanup_stream struct stream *plain = image_layer(u->image, layer, err);
@@ -36,7 +44,7 @@ static int list_layer(struct unpacking *u, size_t layer, struct error *err)
 	while ((rc = tar_read_next(tar, &entry, err)) > 0)
 		vec_push(&u->nodes, tree_add(&u->tree, layer, &entry));
 	if (rc < 0)
-		return error_wrap(err, "%s: layer %zu", u->image->name, layer);
+		return name_layer(u, layer, err);
 	return stream_drain(plain, NULL, err);
 }
 
@@ -250,7 +258,7 @@ static int write_layer(struct unpacking *u, size_t layer, size_t *next, struct e
 			return -1;
 	}
 	if (rc < 0)
-		return error_wrap(err, "%s: layer %zu", u->image->name, layer);
+		return name_layer(u, layer, err);
 	return stream_drain(plain, NULL, err);
 }
 

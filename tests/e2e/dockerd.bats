@@ -45,3 +45,11 @@ teardown() {
 	run -0 docker save -o "$WORK/saved.tar" "$REGISTRY/cuda13-runtime:t"
 	run -0 gpuimg lint "$WORK/saved.tar"
 }
+
+@test "docker-daemon: hands the image to Docker, with the same diff_ids" {
+	stack=$(library_stack cuda13-runtime)
+	start_dockerd
+	run -0 gpuimg build --offline --no-lint --to docker-daemon:acme/cuda:9 --to "oci:$WORK/image:t" "$stack"
+	run -0 docker image inspect --format '{{json .RootFS.Layers}}' acme/cuda:9
+	[ "$output" = "$(skopeo inspect --config "oci:$WORK/image:t" | jq -c .rootfs.diff_ids)" ]
+}
