@@ -223,6 +223,9 @@ $O/search/tests/fuzz/%: $O/tests/fuzz/%.o $O/libgpuimg.a
 compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of today (needs a network)
 	@tests/tools/apt-corpus.sh measure
 
+check-crash: all ## lock, fetch and build killed at 50 random moments
+	@tests/tools/kill-moments 50
+
 bench: all ## ratios against umoci, skopeo and the floor
 	@tests/bench/run
 
@@ -240,4 +243,4 @@ clean: ## remove what was built
 	rm -rf build
 
 .PHONY: check-symbols all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
-	check-asan check-clang check-valgrind fuzz compare-apt bench demo install clean FORCE
+	check-asan check-clang check-valgrind fuzz compare-apt check-crash bench demo install clean FORCE
