@@ -140,7 +140,9 @@ static int print_rules(const struct invocation *in, const struct report_outputs 
 		if (rule && json)
 			rule_page_json(rule, &text);
 		else if (rule)
-			rule_page(rule, &text);
+			(str_equal(outputs->items[i].format, "markdown")
+				 ? rule_page
+				 : rule_page_text)(rule, &text);
 		else if (json)
 			rule_list_json(&text);
 		else

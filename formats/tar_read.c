@@ -272,7 +272,7 @@ static int copy_entry(struct tar_reader *r, struct archive_entry *e, struct tar_
 		out->dev_major = (uint32_t)archive_entry_rdevmajor(e);
 		out->dev_minor = (uint32_t)archive_entry_rdevminor(e);
 	}
-	out->odd = r->odd;
+	out->odd = *out->path || strstr(path, "..") ? r->odd : NULL; /* "/" is the root itself */
 	r->odd = NULL;
 	if (copy_link(r, e, out, err) < 0)
 		return -1;
@@ -417,8 +417,8 @@ int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err
 			return rc;
 		if (check_headers(r, err) < 0 || copy_entry(r, e, out, err) < 0)
 			return -1;
-	} while (!*out->path && out->type == TAR_DIR);
-	if (!*out->path)
+	} while (!*out->path && out->type == TAR_DIR && !out->odd);
+	if (!*out->path && !out->odd)
 		return error_set(err, ERROR_FORMAT, "tar entry at byte %" PRIu64 " has no name",
 				 tar_read_header_offset(r));
 	r->content_end = (uint64_t)archive_filter_bytes(r->archive, -1) + out->size;

@@ -26,7 +26,7 @@ struct tar_reader *tar_read_open(struct stream *inner);
 /*
  * For who wants to tell of unsafe names instead of being stopped by them: an entry whose name is
  * absolute, has ".." parts, or is a hard link to such a name is given with `odd` set. Its path is
- * then what it would be below the root: ".." parts are dropped.
+ * then what it would be below the root: ".." parts are dropped, so it may be "".
  */
 void tar_read_tolerate(struct tar_reader *r);
 /*

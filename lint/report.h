@@ -40,10 +40,12 @@ const struct report_format *report_format_find(const char *name);
 
 /* The page of a rule, Markdown: what, why, fix, examples from its cases, sources. */
 void rule_page(const struct rule *rule, struct strbuf *out);
+/* The same for a terminal: wrapped, without marks of Markdown. */
+void rule_page_text(const struct rule *rule, struct strbuf *out);
 /* Id, name, default severity and needs of all rules. */
 void rule_list_text(struct strbuf *out);
 void rule_list_json(struct strbuf *out);
-/* One rule as JSON. */
+/* One rule as JSON, with an example that is reported and one that is not. */
 void rule_page_json(const struct rule *rule, struct strbuf *out);
 
 #endif

@@ -11,6 +11,7 @@ static const struct {
 	{ NEEDS_LAYERS, "an image with layers" },
 	{ NEEDS_CONFIG, "an image configuration" },
 	{ NEEDS_GPU_IMAGE, "a GPU image" },
+	{ NEEDS_POLICY, "--policy" },
 };
 
 static void put_needs(const struct rule *rule, struct strbuf *out)
@@ -70,29 +71,121 @@ static void put_example(const struct rule *rule, bool fires, struct strbuf *out)
 	strbuf_addc(out, '\n');
 }
 
-void rule_page(const struct rule *rule, struct strbuf *out)
+/* What the rule is in a sentence: "An error, decided from what is in the image; for a GPU image."
+ */
+static void put_kind(const struct rule *rule, struct strbuf *out)
 {
-	strbuf_addf(out, "# %s %s\n\n", rule->id, rule->name);
-	strbuf_addf(out, "%s, %s", severity_name(rule->severity),
-		    confidence_name(rule->confidence));
-	if (rule->needs) {
+	static const char *const kinds[] = { "Information", "A warning", "An error" };
+	static const char *const grounds[] = {
+		"told by a pattern that can be wrong",
+		"on an assumption that the finding states",
+		"decided from what is in the image",
+	};
+
+	strbuf_addf(out, "%s, %s", kinds[rule->severity], grounds[rule->confidence]);
+	if (rule->needs & ~(unsigned)NEEDS_ALL_LAYERS) {
 		strbuf_adds(out, "; needs ");
 		put_needs(rule, out);
 	}
-	strbuf_addf(out, "\n\n%s\n\n## Why\n\n%s\n\n## What to do\n\n%s\n\n", rule->what, rule->why,
+	strbuf_adds(out, ".\n\n");
+}
+
+static void put_acceptance(const struct rule *rule, struct strbuf *out)
+{
+	strbuf_addf(out,
+		    "## When it is meant\n\nAccept the finding with a reason, in a policy "
+		    "(`--policy FILE`) or in a label of the image; a report still shows it:\n\n"
+		    "    ignore: [{ rule: %s, path: \"/opt/vendor/*\", reason: why }]\n"
+		    "    LABEL gpuimg.lint.ignore=\"%s /opt/vendor/*: why\"\n\n",
+		    rule->id, rule->id);
+}
+
+void rule_page(const struct rule *rule, struct strbuf *out)
+{
+	strbuf_addf(out, "# %s %s\n\n", rule->id, rule->name);
+	put_kind(rule, out);
+	strbuf_addf(out, "%s\n\n## Why\n\n%s\n\n## What to do\n\n%s\n\n", rule->what, rule->why,
 		    rule->fix);
 	put_example(rule, true, out);
 	put_example(rule, false, out);
+	put_acceptance(rule, out);
 	strbuf_addf(out, "## Sources\n\n%s\n", rule->sources);
+}
+
+/* One line of Markdown for a terminal: wrapped at blanks, without marks. */
+static void put_plain_line(struct slice line, struct strbuf *out)
+{
+	enum { WIDTH = 88 };
+	size_t column = 0;
+	struct slice word;
+
+	while (slice_cut(&line, ' ', &word)) {
+		size_t len = word.len;
+
+		if (column && column + 1 + len > WIDTH) {
+			strbuf_addc(out, '\n');
+			column = 0;
+		} else if (column) {
+			strbuf_addc(out, ' ');
+			column++;
+		}
+		for (size_t i = 0; i < word.len; i++) {
+			if (word.data[i] != '`')
+				strbuf_addc(out, (char)word.data[i]);
+		}
+		column += len;
+	}
+	strbuf_addc(out, '\n');
+}
+
+void rule_page_text(const struct rule *rule, struct strbuf *out)
+{
+	cleanup_strbuf struct strbuf page = { 0 };
+	struct slice rest, line;
+
+	rule_page(rule, &page);
+	rest = slice_of(page.data, page.len - 1);
+	while (slice_cut(&rest, '\n', &line)) {
+		bool heading = slice_starts(line, "#");
+		size_t marks = heading ? (slice_starts(line, "## ") ? 3 : 2) : 0;
+
+		line = slice_of(line.data + marks, line.len - marks);
+		if (slice_starts(line, "    "))
+			strbuf_addf(out, "%.*s\n", (int)line.len, (const char *)line.data);
+		else
+			put_plain_line(line, out);
+		if (heading) {
+			for (size_t i = 0; i < MIN(line.len, (size_t)88); i++)
+				strbuf_addc(out, marks == 2 ? '=' : '-');
+			strbuf_addc(out, '\n');
+		}
+	}
 }
 
 void rule_list_text(struct strbuf *out)
 {
 	for (size_t i = 0; i < rules_count; i++) {
-		strbuf_addf(out, "%s  %-28s %-8s %s\n", rules[i]->id, rules[i]->name,
+		cleanup_strbuf struct strbuf text = { 0 };
+
+		put_needs(rules[i], &text);
+		strbuf_addf(out, "%s  %-32s %-8s %-9s%s%s\n", rules[i]->id, rules[i]->name,
 			    severity_name(rules[i]->severity),
-			    confidence_name(rules[i]->confidence));
+			    confidence_name(rules[i]->confidence), text.len ? "  needs " : "",
+			    strbuf_text(&text));
 	}
+}
+
+/* A case as a member of `object`: its name and the lines of the image. */
+static void put_case(json_t *object, const char *key, const struct rule *rule, bool fires)
+{
+	struct slice name = { 0 }, text = slice_trim(first_case(rule, fires, &name));
+	cleanup_free char *title = xstrndup((const char *)name.data, text.len ? name.len : 0);
+	cleanup_free char *image = xstrndup((const char *)text.data, text.len);
+	json_t *one = json_object();
+
+	json_put(one, "name", json_text(title));
+	json_put(one, "image", json_text(image));
+	json_put(object, key, one);
 }
 
 static json_t *rule_json(const struct rule *rule)
@@ -117,6 +210,8 @@ void rule_page_json(const struct rule *rule, struct strbuf *out)
 {
 	cleanup_json json_t *page = rule_json(rule);
 
+	put_case(page, "reported", rule, true);
+	put_case(page, "not_reported", rule, false);
 	json_canonical(page, out);
 	strbuf_addc(out, '\n');
 }

@@ -2,6 +2,7 @@
 
 #include "tests/support/test.h"
 
+#include "base/fs.h"
 #include "base/process.h"
 #include "base/clock.h"
 
@@ -26,6 +27,23 @@ static void test_both_outputs_and_the_status_are_taken(void **state)
 	assert_int_equal(r.exit_status, 7);
 	assert_int_equal(r.signal, 0);
 	assert_false(r.timed_out);
+}
+
+static void test_output_goes_to_a_file_instead(void **state)
+{
+	cleanup_process struct process_result r = { 0 };
+	struct error err = { 0 };
+	char text[8] = "";
+	int fd = fs_scratch(&err);
+
+	(void)state;
+	assert_true(fd > 0);
+	run_shell("echo one; echo two >&2", (struct process){ .stdout_fd = fd }, &r);
+	assert_int_equal(r.out_stdout.len, 0);
+	assert_string_equal(r.out_stderr.data, "two\n");
+	assert_int_equal(pread(fd, text, sizeof(text), 0), 4);
+	assert_string_equal(text, "one\n");
+	close(fd);
 }
 
 static void test_a_program_that_is_not_there_is_not_found(void **state)
@@ -241,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_outputs_and_the_status_are_taken),
+		cmocka_unit_test(test_output_goes_to_a_file_instead),
 		cmocka_unit_test(test_a_program_that_is_not_there_is_not_found),
 		cmocka_unit_test(test_a_file_that_cannot_be_run_says_why),
 		cmocka_unit_test(test_a_signal_is_told_from_a_status),

@@ -256,6 +256,36 @@ static void test_unsafe_names_are_refused(void **state)
 	}
 }
 
+static void test_unsafe_names_can_be_told_instead(void **state)
+{
+	cleanup_strbuf struct strbuf tar = { 0 }, told = { 0 };
+	cleanup_stream struct stream *s = NULL;
+	cleanup_tar_reader struct tar_reader *r = NULL;
+	struct error err = { 0 };
+	struct tar_entry e;
+
+	(void)state;
+	raw_header(&tar, "/", '5', 0, "");
+	raw_header(&tar, "../../x", '0', 0, "");
+	raw_header(&tar, "..", '5', 0, "");
+	raw_header(&tar, "/etc/hosts", '0', 0, "");
+	raw_header(&tar, "a", '1', 0, "../b");
+	raw_header(&tar, "c", '0', 0, "");
+	strbuf_add_zeros(&tar, 1024);
+	s = test_dribble(strbuf_slice(&tar), SIZE_MAX);
+	r = tar_read_open(s);
+	tar_read_tolerate(r);
+	while (tar_read_next(r, &e, &err) > 0)
+		strbuf_addf(&told, "%s|%s|%s\n", e.path, e.odd ? e.written : "",
+			    e.odd ? e.odd : "");
+	assert_int_equal(err.code, ERROR_NONE);
+	assert_string_equal(strbuf_text(&told), "x|../../x|has \"..\" in it\n"
+						"|..|has \"..\" in it\n"
+						"etc/hosts|/etc/hosts|begins with \"/\"\n"
+						"a|a|is a hard link out of the root\n"
+						"c||\n");
+}
+
 static void test_leading_slashes_and_dots_are_cut_off(void **state)
 {
 	struct error err = { 0 };
@@ -637,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_what_was_written_is_read_back),
 		cmocka_unit_test(test_sizes_are_known_before_writing),
 		cmocka_unit_test(test_unsafe_names_are_refused),
+		cmocka_unit_test(test_unsafe_names_can_be_told_instead),
 		cmocka_unit_test(test_leading_slashes_and_dots_are_cut_off),
 		cmocka_unit_test(test_names_of_more_than_4096_bytes_are_refused),
 		cmocka_unit_test(test_a_nul_in_a_pax_name_is_refused),
