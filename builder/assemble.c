@@ -62,8 +62,8 @@ static const char *python_version(const struct assembly *a, const struct stack_s
 		    !str_starts(in->name, "libpython"))
 			return in->name + strlen("python");
 	}
-	if (a->stack->stack.python)
-		return a->stack->stack.python;
+	if (a->stack->stack.python) /* and what it comes to */
+		return *a->lock->stack.python ? a->lock->stack.python : a->stack->stack.python;
 	return a->base && a->base->python ? a->base->python : "3.11";
 }
 

@@ -5,6 +5,7 @@
 #include "builder/solvable.h"
 #include "builder/sources/package_source.h"
 #include "builder/toolkit.h"
+#include "manifests/dotted.h"
 #include "builder/toolkit_sources.h"
 
 struct locking {
@@ -365,6 +366,28 @@ static int lock_bases(struct locking *l, struct error *err)
 	return 0;
 }
 
+/*
+ * What stack.python comes to: the version that it names, or of a range the one that the solver
+ * chose, else the one next to Debian 12's.
+ */
+static const char *wanted_python(const struct locking *l)
+{
+	const char *asked = l->stack->stack.python;
+
+	if (!asked || (dotted_is(slice_str(asked)) && strchr(asked, '.')))
+		return asked;
+	if (l->settled.python)
+		return l->settled.python;
+	for (int i = 0; i < 40; i++) {
+		int minor = i < 29 ? 11 + i : 39 - i; /* 11 … 39, then 10 … 0 */
+		const char *version = arena_printf(&l->lock->arena, "3.%d", minor);
+
+		if (dotted_in(version, asked))
+			return version;
+	}
+	return asked;
+}
+
 static int lock_platform(struct locking *l, size_t index, struct error *err)
 {
 	const char *platform = l->stack->platforms.items[index];
@@ -377,6 +400,7 @@ static int lock_platform(struct locking *l, size_t index, struct error *err)
 	if (platform_parse(platform, &l->lock->arena, &l->context.platform, err) < 0 ||
 	    settled_find(l->stack, index, l->context.base, &l->lock->arena, &l->settled, err) < 0)
 		return -1;
+	l->context.python = wanted_python(l);
 	for (size_t i = 0; i < l->stack->stage_count; i++) {
 		const struct stack_stage *stage = &l->stack->stages[i];
 
@@ -427,8 +451,8 @@ static const char *locked_python(const struct locking *l)
 		if (*version_of(l, name))
 			return arena_printf(&l->lock->arena, "3.%u", minor);
 	}
-	if (l->stack->stack.python)
-		return l->stack->stack.python;
+	if (l->context.python)
+		return l->context.python;
 	return l->bases && l->bases[0].python ? l->bases[0].python : "";
 }
 

@@ -118,6 +118,8 @@ static int settle(const struct stack *stack, const struct solution *solution,
 	settle_frameworks(c, stack->stack.libraries, arena, out);
 	if (c->toolkit)
 		out->cuda = arena_strdup(arena, c->toolkit->minor);
+	if (c->python)
+		out->python = arena_strdup(arena, c->python);
 	if (c->cudnn && is_certain(c))
 		out->cudnn = arena_strdup(arena, c->cudnn);
 	if (c->nccl && is_certain(c))

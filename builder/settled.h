@@ -25,6 +25,7 @@ struct settled {
 	frameworks;               /* in the order of the manifest, then what they pin */
 	const char *cuda;         /* "12.6"; NULL: no CUDA */
 	const char *cudnn, *nccl; /* exact; NULL: not part of the stack, or not known for sure */
+	const char *python;       /* the newest that all allow: "3.13"; NULL: not established */
 	const char *constraints;  /* for pip, a line each; "" */
 };
 

@@ -82,7 +82,8 @@ struct source_context {
 	struct lockfile *lock;        /* inputs and source records are appended to it */
 	struct lock_platform *inputs; /* of `platform` */
 	struct source_keep keep;
-	const char *cuda;               /* the toolkit "13.0" of the stack, or NULL */
+	const char *python; /* "3.13": what stack.python comes to, or NULL when it says nothing */
+	const char *cuda;   /* the toolkit "13.0" of the stack, or NULL */
 	struct stack_texts compat;      /* CUDA of the compatibility packages that will do */
 	struct redist_catalogs *redist; /* for redist sources */
 	struct apt_sessions *apt;       /* where opened repositories are kept, or NULL */

@@ -7,6 +7,7 @@
 #include "builder/sources/wheel_check.h"
 #include "formats/json.h"
 #include "formats/wheel_meta.h"
+#include "manifests/dotted.h"
 
 enum { REPORT_BYTES_MAX = 64 * 1024 * 1024, OUTPUT_BYTES_MAX = 64 * 1024 * 1024, TAGS_SHOWN = 6 };
 
@@ -58,30 +59,39 @@ static const char *upstream(const char *version, struct arena *arena)
 	return arena_slice(arena, slice_of(text, strspn(text, "0123456789.")));
 }
 
-/* The Python that the manifest names: "3.11" or "3.11.2". */
-static int manifest_python(const struct stack *stack, unsigned *out_minor, struct error *err)
+/* Whether Python 3.`minor` is what the manifest asks for ("3.11", "3.11.2", ">=3.10", or nothing).
+ */
+static bool python_wanted(const struct stack *stack, uint64_t minor)
 {
-	struct slice rest = slice_str(stack->stack.python), major, text, patch = { 0 };
-	uint64_t minor, number;
+	cleanup_free char *version = xasprintf("3.%llu", (unsigned long long)minor);
 
-	if (!slice_cut(&rest, '.', &major) || !slice_is(major, "3") ||
-	    !slice_cut(&rest, '.', &text) || !slice_u64(text, &minor) || minor > 99 ||
-	    (slice_cut(&rest, '.', &patch) && !slice_u64(patch, &number)) || rest.data)
-		return stack_error(stack, stack->stack.place, err,
-				   "stack.python: '%s' is not a version such as 3.11",
-				   stack->stack.python);
-	*out_minor = (unsigned)minor;
+	return dotted_in(version, stack->stack.python);
+}
+
+/* The Python that the manifest comes to, where nothing brings one. */
+static int manifest_python(const struct source_context *context, struct wheel_target *out,
+			   struct error *err)
+{
+	const char *text = context->python ? context->python : "3.11";
+	struct slice rest = slice_str(text), major, number;
+	uint64_t minor;
+
+	if (!dotted_is(rest) || !slice_cut(&rest, '.', &major) || !slice_is(major, "3") ||
+	    !slice_cut(&rest, '.', &number) || !slice_u64(number, &minor) || minor > 99)
+		return stack_error(context->stack, context->stack->stack.place, err,
+				   "stack.python: '%s' is not a version such as 3.11", text);
+	out->python_minor = (unsigned)minor;
+	out->python_full = text;
 	return 0;
 }
 
 /* The base image's Python, unless the manifest names another. */
-static bool python_of_base(const struct source_context *context, unsigned wanted,
-			   struct wheel_target *out)
+static bool python_of_base(const struct source_context *context, struct wheel_target *out)
 {
 	uint64_t minor;
 
 	if (!slice_u64(slice_str(context->base->python + strlen("3.")), &minor) ||
-	    (wanted && wanted != minor))
+	    !python_wanted(context->stack, minor))
 		return false;
 	out->python_minor = (unsigned)minor;
 	out->python_full = context->base->python;
@@ -92,17 +102,14 @@ static int find_python(const struct source_context *context, const struct stack_
 		       struct arena *arena, struct wheel_target *out, struct error *err)
 {
 	const struct stack *stack = context->stack;
-	unsigned wanted = 0;
 
-	if (stack->stack.python && manifest_python(stack, &wanted, err) < 0)
-		return -1;
 	for (unsigned m = 6; m < 40; m++) {
 		cleanup_free char *name = xasprintf("python3.%u-minimal", m);
 		const struct lock_input *in = locked_deb(context, stage, name);
 
 		if (!in)
 			continue;
-		if (wanted && wanted != m)
+		if (!python_wanted(stack, m))
 			return stack_error(stack, stack->stack.place, err,
 					   "stack.python is %s, and the packages of stage %s bring "
 					   "Python 3.%u; leave it out or name the other",
@@ -111,11 +118,9 @@ static int find_python(const struct source_context *context, const struct stack_
 		out->python_full = upstream(in->version, arena);
 		return 0;
 	}
-	if (context->base && context->base->python && python_of_base(context, wanted, out))
+	if (context->base && context->base->python && python_of_base(context, out))
 		return 0;
-	out->python_minor = wanted ? wanted : 11;
-	out->python_full = wanted ? stack->stack.python : "3.11";
-	return 0;
+	return manifest_python(context, out, err);
 }
 
 int wheel_target_of(const struct source_context *context, const struct source_request *request,

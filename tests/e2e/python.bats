@@ -91,6 +91,16 @@ jax_wheels() {
 	[[ $stderr == *'the solver says CUDA 12.8, and source pip gives nvidia-cuda-runtime-cu11 11.8.89; set stack.cuda to "11.8", or name a source that has the cu128 build'* ]]
 }
 
+@test "a range of Pythons comes to the one that the solver chose" {
+	manifest "path: wheels" 'python: ">=3.10", framework: { torch: "2.6.*" }' ""
+	wheel torch 2.6.0 cp313-cp313-manylinux_2_28_x86_64
+	gpuimg resolve stack.yaml | grep -qx 'python      3.13'
+	gpuimg lock stack.yaml
+	[ "$(jq -r '.stack.python' stack.lock.json)" = 3.13 ]
+	sed -i 's/3.10/3.14/' stack.yaml
+	run -1 gpuimg lock stack.yaml
+}
+
 @test "no wheel for the platform: which tags there are, and which are taken" {
 	manifest "path: wheels" 'python: "3.11"' '"only==1.0"'
 	wheel only 1.0 cp312-cp312-manylinux_2_17_x86_64

@@ -100,6 +100,7 @@ static struct fixture *fixture_new(const char *manifest)
 					      .store = f->store,
 					      .http = f->http,
 					      .out = &f->out,
+					      .python = f->stack.stack.python,
 					      .lock = &f->lock };
 	f->context.inputs = lockfile_platform(&f->lock, f->stack.platforms.items[0]);
 	assert_ok(platform_parse(f->stack.platforms.items[0], &f->lock.arena, &f->context.platform,
