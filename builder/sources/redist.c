@@ -232,6 +232,23 @@ static void record(const struct source_context *context, const struct redist_cat
 	vec_push(&context->lock->sources, s);
 }
 
+/* A folder whose name is a product's must have manifests of that product. */
+static int check_product(const struct redist_catalog *c, const char *url, struct error *err)
+{
+	static const char *const named[] = { "cuda", "cudnn", "nvidia-driver" };
+	const char *product = c->manifest.product;
+
+	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
+		if (slice_is(product_of(url), named[i]) && *product &&
+		    !str_equal(product, named[i]))
+			return error_set(err, ERROR_INTEGRITY,
+					 "%s is of the product '%.40s', and lies in the folder of "
+					 "'%s'; see whether the address is right",
+					 c->file, product, named[i]);
+	}
+	return 0;
+}
+
 static int read_catalog(const struct source_context *context, const struct stack_source *source,
 			struct redist_catalog *c, struct error *err)
 {
@@ -247,7 +264,8 @@ static int read_catalog(const struct source_context *context, const struct stack
 	c->digest = digest_of(strbuf_slice(&text));
 	if (check_pin(context, source, c, pin, err) < 0)
 		return error_wrap(err, "source %s: %s", source->id, c->file);
-	if (redist_json_parse(strbuf_slice(&text), c->file, &c->arena, &c->manifest, err) < 0)
+	if (redist_json_parse(strbuf_slice(&text), c->file, &c->arena, &c->manifest, err) < 0 ||
+	    check_product(c, source->url, err) < 0)
 		return error_wrap(err, "source %s", source->id);
 	record(context, c);
 	return 0;

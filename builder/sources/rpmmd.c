@@ -2,15 +2,11 @@
 
 #include <solv/dataiterator.h>
 #include <solv/evr.h>
-#include <solv/policy.h>
-#include <solv/pool.h>
 #include <solv/poolarch.h>
-#include <solv/problems.h>
 #include <solv/repo.h>
 #include <solv/repo_rpmmd.h>
 #include <solv/selection.h>
 #include <solv/solver.h>
-#include <solv/transaction.h>
 
 #include "base/nearest.h"
 #include "builder/sources/apt.h"
@@ -20,37 +16,8 @@
 #include "builder/sources/rpmmd_solv.h"
 #include "formats/compress.h"
 
-enum { SPEC_LIMIT = 255, QUOTE_LIMIT = 80, SHOWN = 6, PROBLEMS_SHOWN = 20 };
+enum { SPEC_LIMIT = 255, SHOWN = 6 };
 #define TEXT_LIMIT (UINT64_C(8) << 30)
-
-struct rpm_repo {
-	const struct stack_source *source;
-	struct rpmmd_repository repository;
-	struct rpmmd_index index;
-	Repo *repo;
-};
-
-/* One specification, and what it may be. */
-struct rpm_root {
-	const struct stack_source *source;
-	const struct stack_package *package;
-	bool toolkit; /* the stack section asks for it, not the user */
-	Queue solvables;
-};
-
-struct rpm_session {
-	const struct source_context *context;
-	struct rpmmd_access access;
-	const char *stage;
-	char *machine; /* "x86_64" */
-	Pool *pool;
-	Map considered; /* all but the driver and builds for another CUDA */
-	Queue jobs;
-	VEC(struct rpm_repo *) repos;
-	VEC(struct rpm_root) roots;
-	bool has_filelists;
-	struct arena arena;
-};
 
 static void release_roots(struct rpm_session *s)
 {
@@ -234,6 +201,8 @@ static int open_all(struct rpm_session *s, struct error *err)
 		return error_set(err, ERROR_NOT_FOUND,
 				 "the libsolv of this machine does not know RPM packages");
 	pool_setarch(s->pool, s->machine);
+	/* One name may stand for two architectures beside each other, as rpm and dnf have it. */
+	pool_set_flag(s->pool, POOL_FLAG_IMPLICITOBSOLETEUSESCOLORS, 1);
 	if (s->context->base && s->context->base->rpm_database.len &&
 	    rpmmd_add_installed(s->pool, strbuf_slice(&s->context->base->rpm_database), err) < 0)
 		return error_wrap(err, "packages of the base image, /%s",
@@ -337,6 +306,48 @@ static bool is_installed(struct rpm_session *s, const struct stack_package *pack
 	return installed;
 }
 
+static bool obsoletes(Pool *pool, Id by, Id package)
+{
+	Queue relations;
+	bool found = false;
+
+	queue_init(&relations);
+	solvable_lookup_deparray(pool_id2solvable(pool, by), SOLVABLE_OBSOLETES, &relations, 0);
+	for (int i = 0; i < relations.count && !found; i++)
+		found = pool_match_nevr(pool, pool_id2solvable(pool, package),
+					relations.elements[i]);
+	queue_free(&relations);
+	return found;
+}
+
+/*
+ * A name that another package of the source obsoletes stands for that one as well, which libsolv
+ * then prefers, as dnf does. True when there is one: it is in root->solvables.
+ */
+static bool add_obsoleters(struct rpm_session *s, struct rpm_root *root)
+{
+	Pool *pool = s->pool;
+	Repo *repo = repo_of(s, root->source)->repo;
+	int named = root->solvables.count;
+	Id p;
+
+	if (strpbrk(root->package->spec, " <>="))
+		return false;
+	FOR_POOL_SOLVABLES(p)
+	{
+		const Solvable *it = &pool->solvables[p];
+
+		for (int i = 0; i < named && it->repo == repo && it->obsoletes; i++) {
+			if (MAPTST(&s->considered, p) && p != root->solvables.elements[i] &&
+			    obsoletes(pool, p, root->solvables.elements[i])) {
+				queue_pushunique(&root->solvables, p);
+				break;
+			}
+		}
+	}
+	return root->solvables.count > named;
+}
+
 /* Everything of that source which a specification may be; an install job of it. */
 static int add_root(struct rpm_session *s, const struct source_request *request,
 		    const struct stack_package *package, struct error *err)
@@ -369,6 +380,11 @@ static int add_root(struct rpm_session *s, const struct source_request *request,
 			selection_solvables(s->pool, &selection, &elsewhere);
 		selection_filter(s->pool, &selection, &here);
 		selection_solvables(s->pool, &selection, &root->solvables);
+	}
+	if (root->solvables.count && add_obsoleters(s, root)) {
+		queue_empty(&selection);
+		queue_push2(&selection, SOLVER_SOLVABLE_ONE_OF,
+			    pool_queuetowhatprovides(s->pool, &root->solvables));
 	}
 	for (int i = 0; i + 1 < selection.count && root->solvables.count; i += 2)
 		queue_push2(&s->jobs, selection.elements[i] | SOLVER_INSTALL,
@@ -504,183 +520,6 @@ static int add_filelists(struct rpm_session *s, struct error *err)
 	return 0;
 }
 
-/* ---- the answer ---- */
-
-static void explain_solutions(Solver *solver, Id problem, struct strbuf *out)
-{
-	Id solution = 0;
-
-	while ((solution = solver_next_solution(solver, problem, solution)) != 0) {
-		Id element = 0, p, rp;
-		const char *before = "\n    a way out: ";
-
-		while ((element = solver_next_solutionelement(solver, problem, solution, element,
-							      &p, &rp)) != 0) {
-			strbuf_addf(out, "%s%s", before, solver_solutionelement2str(solver, p, rp));
-			before = ", ";
-		}
-	}
-}
-
-/* Whether a dependency is left open because only the driver would meet it. */
-static bool wants_driver(Pool *pool, Id dep)
-{
-	Id p;
-
-	FOR_POOL_SOLVABLES(p)
-	{
-		Solvable *it = pool_id2solvable(pool, p);
-
-		if (dep && rpmmd_is_driver(pool_id2str(pool, it->name)) &&
-		    pool_match_nevr(pool, it, dep))
-			return true;
-	}
-	return false;
-}
-
-/* libsolv's own words, each problem with all that leads to it. */
-static void explain(Solver *solver, struct strbuf *out)
-{
-	Pool *pool = solver->pool;
-	Id problem = 0;
-	size_t shown = 0;
-	Queue rules;
-
-	queue_init(&rules);
-	while ((problem = solver_next_problem(solver, problem)) != 0 && shown++ < PROBLEMS_SHOWN) {
-		cleanup_free char *headline = xstrdup(solver_problem2str(solver, problem));
-
-		strbuf_addf(out, "%s%s", out->len ? "\n" : "", headline);
-		queue_empty(&rules);
-		solver_findallproblemrules(solver, problem, &rules);
-		for (int i = 0; i < rules.count; i++) {
-			Id source, target, dep;
-			SolverRuleinfo type =
-				solver_ruleinfo(solver, rules.elements[i], &source, &target, &dep);
-			const char *text =
-				solver_problemruleinfo2str(solver, type, source, target, dep);
-
-			if (type != SOLVER_RULE_JOB && !str_equal(text, headline))
-				strbuf_addf(out, "\n    %s", text);
-			if (wants_driver(pool, dep))
-				strbuf_adds(out,
-					    "\n    (there is such a package, but it brings the "
-					    "driver, which belongs to the host)");
-		}
-		explain_solutions(solver, problem, out);
-	}
-	queue_free(&rules);
-}
-
-static char *package_url(const struct rpm_session *s, Solvable *package)
-{
-	const char *base = solvable_lookup_str(package, SOLVABLE_MEDIABASE);
-	const char *location = solvable_lookup_location(package, NULL);
-	cleanup_free char *folder = NULL;
-
-	for (size_t i = 0; !base && i < s->repos.len; i++) {
-		if (s->repos.items[i]->repo == package->repo)
-			base = s->repos.items[i]->repository.base;
-	}
-	if (!location || !*location || *location == '/' || !base || !strstr(base, "://"))
-		return NULL;
-	folder = xasprintf("%s%s", base, str_ends(base, "/") ? "" : "/");
-	return apt_repository_url(folder, slice_str(location));
-}
-
-/* Whether a package is a root of the user's, or of the stack section's. */
-static bool is_root(const struct rpm_session *s, Id package, bool toolkit)
-{
-	for (size_t i = 0; i < s->roots.len; i++) {
-		const Queue *q = &s->roots.items[i].solvables;
-
-		for (int k = 0; k < q->count && s->roots.items[i].toolkit == toolkit; k++) {
-			if (q->elements[k] == package)
-				return true;
-		}
-	}
-	return false;
-}
-
-static int append_one(struct rpm_session *s, Id id, struct error *err)
-{
-	struct arena *a = &s->context->lock->arena;
-	Pool *pool = s->pool;
-	Solvable *package = pool_id2solvable(pool, id);
-	const char *name = pool_id2str(pool, package->name), *evr = pool_id2str(pool, package->evr);
-	const char *arch = pool_id2str(pool, package->arch);
-	cleanup_free char *url = package_url(s, package);
-	cleanup_strbuf struct strbuf quoted = { 0 };
-	struct lock_input input = { .kind = LOCK_RPM,
-				    .requested = is_root(s, id, false),
-				    .toolkit = is_root(s, id, true) };
-	const unsigned char *checksum;
-	Id type = 0;
-
-	strbuf_add_quoted(&quoted, slice_str(pool_solvable2str(pool, package)), QUOTE_LIMIT);
-	if (!rpmmd_is_word(name) || !rpmmd_is_word(evr) || !rpmmd_is_word(arch) || !url ||
-	    !rpmmd_is_word(url))
-		return error_set(err, ERROR_FORMAT,
-				 "source '%s': the metadata of %s is malformed: name, version, "
-				 "architecture or location",
-				 package->repo->name, strbuf_text(&quoted));
-	checksum = solvable_lookup_bin_checksum(package, SOLVABLE_CHECKSUM, &type);
-	input.size = solvable_lookup_num(package, SOLVABLE_DOWNLOADSIZE, 0);
-	if (rpmmd_digest(checksum, type, &input.digest) < 0 ||
-	    input.digest.algorithm != DIGEST_SHA256)
-		return error_set(err, ERROR_INTEGRITY,
-				 "source '%s': %s has no checksum of type sha256; use a repository "
-				 "that has",
-				 package->repo->name, strbuf_text(&quoted));
-	input.stage = arena_strdup(a, s->stage);
-	input.source = arena_strdup(a, package->repo->name);
-	input.name = arena_strdup(a, name);
-	input.version = arena_strdup(a, evr);
-	input.arch = arena_strdup(a, arch);
-	input.url = arena_strdup(a, url);
-	vec_push(&s->context->inputs->inputs, input);
-	return 0;
-}
-
-static int append(struct rpm_session *s, Solver *solver, struct error *err)
-{
-	Transaction *t = solver_create_transaction(solver);
-	size_t before = s->context->inputs->inputs.len;
-	int rc = 0;
-
-	transaction_order(t, 0);
-	for (int i = 0; i < t->steps.count && rc == 0; i++) {
-		Id id = t->steps.elements[i];
-
-		if (pool_id2solvable(s->pool, id)->repo != s->pool->installed)
-			rc = append_one(s, id, err);
-	}
-	if (rc < 0)
-		s->context->inputs->inputs.len = before;
-	transaction_free(t);
-	return rc;
-}
-
-static int solve(struct rpm_session *s, struct error *err)
-{
-	Solver *solver = solver_create(s->pool);
-	cleanup_strbuf struct strbuf why = { 0 };
-	int rc;
-
-	solver_set_flag(solver, SOLVER_FLAG_IGNORE_RECOMMENDED, 1);
-	if (solver_solve(solver, &s->jobs) == 0) {
-		rc = append(s, solver, err);
-	} else {
-		explain(solver, &why);
-		out_note(s->context->out, "%s", strbuf_text(&why));
-		rc = error_set(err, ERROR_VERDICT, "the packages do not fit: %.*s",
-			       (int)MIN(strcspn(strbuf_text(&why), "\n"), (size_t)300),
-			       strbuf_text(&why));
-	}
-	solver_free(solver);
-	return rc;
-}
-
 static int resolve(struct rpm_session *s, const struct source_request *requests, size_t count,
 		   struct error *err)
 {
@@ -691,7 +530,7 @@ static int resolve(struct rpm_session *s, const struct source_request *requests,
 	if (!s->has_filelists && needs_filelists(s) &&
 	    (add_filelists(s, err) < 0 || add_roots(s, requests, count, err) < 0))
 		return -1;
-	return solve(s, err);
+	return rpmmd_solve(s, err);
 }
 
 /* ---- sessions ---- */

@@ -1,7 +1,8 @@
 /*
- * The `rpm-md` source, by libsolv: only rpmmd.c and rpmmd_index.c see it. What others call is
- * rpmmd_resolve() in builder/sources/package_source.h. libsolv trusts what it reads, so it is only
- * given metadata that a signature or a checksum under one has proven; never a .solv file.
+ * The `rpm-md` source, by libsolv: only rpmmd.c and the files of that name that include
+ * rpmmd_solv.h see it. What others call is rpmmd_resolve() in builder/sources/package_source.h.
+ * libsolv trusts what it reads, so it is only given metadata that a signature or a checksum under
+ * one has proven; never a .solv file.
  */
 #ifndef BUILDER_SOURCES_RPMMD_H
 #define BUILDER_SOURCES_RPMMD_H

@@ -371,6 +371,26 @@ static void test_a_folder_of_cudnn_takes_its_label_from_stack_cudnn(void **state
 	assert_contains(http_server_request(server, 0), "GET /cudnn/redist/redistrib_9.14.0.json ");
 }
 
+static void test_a_manifest_of_another_product_is_refused(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s);
+	add_component(&s, "cuda_cudart", "13.0.96");
+	free(s.url);
+	s.url = xasprintf("file://%s/redist/cudnn/redist/", s.dir);
+	strbuf_adds(&s.manifest, " }");
+	put(&s, "cudnn/redist/redistrib_13.0.99.json", strbuf_slice(&s.manifest));
+	ask(&s, "{ cuda: \"13.0\" }", "base", "");
+	assert_int_equal(lock(&s, &err), -1);
+	assert_int_equal(err.code, ERROR_INTEGRITY);
+	assert_contains(err.text,
+			"redistrib_13.0.99.json is of the product 'cuda', and lies in the "
+			"folder of 'cudnn'");
+}
+
 static void test_a_component_that_no_source_has_is_asked_of_nobody(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
@@ -608,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_the_label_comes_from_the_stack_and_is_pinned),
 		cmocka_unit_test(test_a_manifest_that_is_not_there_is_named),
 		cmocka_unit_test(test_a_folder_of_cudnn_takes_its_label_from_stack_cudnn),
+		cmocka_unit_test(test_a_manifest_of_another_product_is_refused),
 		cmocka_unit_test(test_a_component_that_no_source_has_is_asked_of_nobody),
 		cmocka_unit_test(test_the_first_source_that_has_a_component_brings_it),
 		cmocka_unit_test(test_arm64_takes_the_archives_for_servers),

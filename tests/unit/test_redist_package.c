@@ -216,7 +216,7 @@ static void test_owner_and_mode_are_those_of_an_installation(void **state)
 	assert_int_equal(find(c, LIB "libcublas_static.a")->tar.mode, 0644);
 }
 
-static void test_programs_are_kept_for_a_component_that_is_named(void **state)
+static void test_programs_and_libdevice_are_kept_for_a_component_that_is_named(void **state)
 {
 	cleanup(fixture_release) struct fixture f = fixture_new(PROFILE_RUNTIME);
 	struct error err = { 0 };
@@ -227,6 +227,7 @@ static void test_programs_are_kept_for_a_component_that_is_named(void **state)
 	c = open_files(&f, cublas, &err);
 	assert_non_null(c);
 	assert_text(c, ROOT "bin/tool", "tool");
+	assert_text(c, ROOT "nvvm/libdevice/libdevice.10.bc", "bitcode");
 	assert_null(find(c, ROOT "targets/x86_64-linux/include/cublas.h"));
 }
 
@@ -432,7 +433,8 @@ int main(void)
 		cmocka_unit_test(test_the_devel_profile_takes_all_but_samples),
 		cmocka_unit_test(test_links_between_folders_are_written_for_their_new_places),
 		cmocka_unit_test(test_owner_and_mode_are_those_of_an_installation),
-		cmocka_unit_test(test_programs_are_kept_for_a_component_that_is_named),
+		cmocka_unit_test(
+			test_programs_and_libdevice_are_kept_for_a_component_that_is_named),
 		cmocka_unit_test(test_lib64_of_an_archive_is_lib),
 		cmocka_unit_test(test_a_variant_stands_in_the_top_folder),
 		cmocka_unit_test(test_compat_goes_to_the_folder_of_its_own_release),

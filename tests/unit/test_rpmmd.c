@@ -616,6 +616,71 @@ static void test_entities_do_not_multiply(void **state)
 	check_index(strbuf_text(&text), ERROR_FORMAT, "r.xml: ");
 }
 
+/*
+ * A repository below s->dir whose repomd.xml is right in all but what the test changes: the
+ * primary metadata is `primary` as it lies there, said to have `size` bytes (0: its own).
+ */
+struct made {
+	struct arena arena;
+	struct rpmmd_repository repository;
+	struct rpmmd_index index;
+};
+
+static void make_primary(struct scene *s, struct slice primary, uint64_t size, struct made *out)
+{
+	cleanup_free char *path = fs_join(s->dir, "primary.xml.gz");
+	struct digest digest = digest_of(primary);
+
+	*out = (struct made){ 0 };
+	assert_ok(fs_write(AT_FDCWD, path, primary, 0644, &s->err), s->err);
+	out->repository.base = arena_printf(&out->arena, "file://%s/", s->dir);
+	out->repository.display = out->repository.base;
+	out->index.primary = (struct rpmmd_file){ .location = "primary.xml.gz",
+						  .digest = digest,
+						  .size = size ? size : primary.len };
+}
+
+static int fetch_primary(struct scene *s, struct made *m)
+{
+	struct rpmmd_access access = { .store = s->store, .http = s->http };
+	int fd = rpmmd_repository_file(&access, &m->repository, &m->index.primary, &s->err);
+
+	arena_release(&m->arena);
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+static void test_metadata_of_another_size_is_refused(void **state)
+{
+	static const uint64_t sizes[] = { 3, 7 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		struct scene *s = scene_new();
+		struct made made;
+
+		make_primary(s, slice_str("12345"), sizes[i], &made);
+		assert_int_equal(fetch_primary(s, &made), -1);
+		assert_contains(s->err.text, "primary.xml.gz");
+		assert_true(s->err.code == ERROR_INTEGRITY || s->err.code == ERROR_LIMIT);
+		scene_free(s);
+	}
+}
+
+static void test_metadata_that_says_to_be_huge_is_not_fetched(void **state)
+{
+	struct scene *s = scene_new();
+	struct made made;
+
+	(void)state;
+	make_primary(s, slice_str("12345"), UINT64_C(1) << 40, &made);
+	assert_int_equal(fetch_primary(s, &made), -1);
+	assert_int_equal(s->err.code, ERROR_LIMIT);
+	assert_contains(s->err.text, "are more than 1 GiB");
+	scene_free(s);
+}
+
 static void test_the_revision_dates_a_repository_without_times(void **state)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -672,6 +737,8 @@ int main(void)
 		cmocka_unit_test(test_a_hostile_repomd_is_refused),
 		cmocka_unit_test(test_entities_do_not_multiply),
 		cmocka_unit_test(test_the_revision_dates_a_repository_without_times),
+		cmocka_unit_test(test_metadata_of_another_size_is_refused),
+		cmocka_unit_test(test_metadata_that_says_to_be_huge_is_not_fetched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
