@@ -30,6 +30,10 @@ static const struct option options[] = {
 	  .value = "LEVEL",
 	  .choices = confidences,
 	  .help = "leave out findings that are less certain (heuristic)" },
+	{ .name = "severity",
+	  .value = "RULES=LEVEL",
+	  .repeatable = true,
+	  .help = "error, warning, info or off for rules (SIZ=off, DRV001,DRV002=warning)" },
 	{ .name = "policy",
 	  .value = "FILE",
 	  .help = "a site's severities, acceptances and own rules (docs/lint-policy.md)" },
@@ -39,6 +43,10 @@ static const struct option options[] = {
 	{ .name = "write-baseline", .value = "FILE", .help = "write the findings as a baseline" },
 	{ .name = "no-image-ignores",
 	  .help = "what the image says of its findings does not count" },
+	{ .name = "dockerfile",
+	  .value = "FILE",
+	  .help = "what the image was built from: findings are shown at the line that made the "
+		  "layer" },
 	{ .name = "gpu",
 	  .value = "GPUS",
 	  .repeatable = true,
@@ -72,6 +80,10 @@ static int read_options(const struct invocation *in, struct lint_options *out, s
 	}
 	for (size_t n = 0; (text = option_nth(in, "ignore", n)); n++) {
 		if (policy_ignore(&out->policy, text, err) < 0)
+			return -1;
+	}
+	for (size_t n = 0; (text = option_nth(in, "severity", n)); n++) {
+		if (policy_set_severity(&out->policy, text, err) < 0)
 			return -1;
 	}
 	for (size_t n = 0; (text = option_nth(in, "gpu", n)); n++) {
@@ -303,14 +315,32 @@ static int lint_all(const struct invocation *in, const struct lint_options *how,
 	return v.status == 1 && option_given(in, "exit-zero") ? 0 : v.status;
 }
 
+static int read_recipe(const struct invocation *in, struct recipe *recipe, struct lint_options *how,
+		       struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	const char *file = option_text(in, "dockerfile", NULL);
+
+	if (!file)
+		return 0;
+	if (fs_read(AT_FDCWD, file, POLICY_BYTES_MAX, &text, err) < 0)
+		return error_wrap(err, "--dockerfile");
+	recipe_parse(strbuf_slice(&text), file, recipe);
+	how->recipe = recipe;
+	return 0;
+}
+
 static int judge(const struct invocation *in, const struct report_outputs *outputs,
 		 const char *today, struct error *err)
 {
 	cleanup_site_policy struct site_policy site = { 0 };
 	cleanup_baseline struct baseline baseline = { 0 };
+	cleanup_recipe struct recipe recipe = { 0 };
 	struct lint_options how = { .policy.today = today };
 	int status = read_files(in, &site, &baseline, &how.policy, err);
 
+	if (status == 0)
+		status = read_recipe(in, &recipe, &how, err);
 	if (status == 0)
 		status = read_options(in, &how, err);
 	if (status == 0)

@@ -121,6 +121,14 @@ static void describe(const struct facts *facts, struct lint_result *out)
 	components_find(facts, &out->arena, &out->components);
 }
 
+static void find_lines(const struct facts *facts, const struct recipe *recipe,
+		       struct lint_result *out)
+{
+	out->recipe = arena_strdup(&out->arena, recipe->file);
+	for (size_t i = 0; i < out->layer_list.len; i++)
+		out->layer_list.items[i].line = recipe_line(recipe, facts->config, i);
+}
+
 /* What the baseline knows of rules that ran, and that was not found again. */
 static void find_resolved(const struct baseline *baseline, struct lint_result *out)
 {
@@ -148,6 +156,8 @@ int lint_judge(const struct facts *facts, const struct lint_options *options,
 	struct policy_ignores own = { 0 };
 
 	describe(facts, out);
+	if (options && options->recipe)
+		find_lines(facts, options->recipe, out);
 	out->fail_on = policy->fail_on;
 	if (run_rules(facts, policy, out, err) < 0)
 		return -1;

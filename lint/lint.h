@@ -8,6 +8,7 @@
 #include "lint/components.h"
 #include "lint/findings.h"
 #include "lint/policy.h"
+#include "lint/recipe.h"
 #include "lint/stack_versions.h"
 #include "lint/target.h"
 #include "oci/image.h"
@@ -15,6 +16,7 @@
 struct lint_options {
 	struct target target;
 	struct policy policy;
+	const struct recipe *recipe; /* borrowed; NULL: none was named */
 };
 
 /* A rule that did not run never counts as passed. */
@@ -32,6 +34,7 @@ struct lint_layer {
 	uint64_t bytes;      /* of regular files in it, unpacked */
 	uint64_t dead;       /* of those: bytes that a later layer deletes or replaces */
 	size_t files;        /* entries */
+	size_t line;         /* of the recipe, that made it; 0: not known */
 };
 
 struct lint_result {
@@ -56,6 +59,7 @@ struct lint_result {
 	} layer_list;                 /* empty for an unpacked root */
 	struct components components; /* what the bytes belong to */
 	enum fail_on fail_on;         /* the threshold */
+	const char *recipe;           /* the file that `line` of layers is of; NULL: none */
 	const char *reference;        /* the image as the user named it */
 	char digest[DIGEST_TEXT_MAX]; /* of its manifest; "" for an unpacked root */
 	const char *platform;         /* "linux/amd64"; NULL: unknown */

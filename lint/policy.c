@@ -17,6 +17,7 @@ void policy_release(struct policy *policy)
 	vec_release(&policy->ignore);
 	vec_release(&policy->ignores);
 	vec_release(&policy->severities);
+	arena_release(&policy->arena);
 }
 
 bool selector_matches(const char *selector, const struct rule *rule)
@@ -109,6 +110,32 @@ int policy_set_fail_on(struct policy *policy, const char *text, struct error *er
 	}
 	return error_set(err, ERROR_USAGE,
 			 "--fail-on: '%s' is not one of error, warning, info, never", text);
+}
+
+int policy_set_severity(struct policy *policy, const char *text, struct error *err)
+{
+	static const char *const levels[] = { "info", "warning", "error", "off" };
+	const char *equal = strrchr(text, '=');
+	struct slice rest = slice_of(text, equal ? (size_t)(equal - text) : 0), one;
+	struct policy_severity set = { .rule = arena_slice(&policy->arena, rest) };
+	size_t level = 0;
+
+	while (equal && level < ARRAY_LEN(levels) && !str_equal(equal + 1, levels[level]))
+		level++;
+	if (!equal || level == ARRAY_LEN(levels))
+		return error_set(
+			err, ERROR_USAGE,
+			"--severity: '%.60s' does not end in =error, =warning, =info or =off",
+			text);
+	while (slice_cut(&rest, ',', &one)) {
+		if (check_selector("--severity", arena_slice(&policy->arena, slice_trim(one)),
+				   err) < 0)
+			return -1;
+	}
+	set.off = level == 3;
+	set.severity = set.off ? SEVERITY_INFO : (enum severity)level;
+	vec_push(&policy->severities, set);
+	return 0;
 }
 
 int policy_set_confidence(struct policy *policy, const char *text, struct error *err)

@@ -49,6 +49,7 @@ struct policy_unuseds {
 struct site_policy;
 
 struct policy {
+	struct arena arena; /* of texts that are made */
 	struct {
 		const char **items;
 		size_t len, cap;
@@ -80,6 +81,8 @@ int policy_select(struct policy *policy, const char *text, struct error *err) MU
 int policy_ignore(struct policy *policy, const char *text, struct error *err) MUST_USE;
 /* "error", "warning", "info", "never". ERROR_USAGE. */
 int policy_set_fail_on(struct policy *policy, const char *text, struct error *err) MUST_USE;
+/* "DRV001,SIZ=warning", with error, warning, info or off. ERROR_USAGE. */
+int policy_set_severity(struct policy *policy, const char *text, struct error *err) MUST_USE;
 /* "certain", "likely", "heuristic". ERROR_USAGE. */
 int policy_set_confidence(struct policy *policy, const char *text, struct error *err) MUST_USE;
 

@@ -150,6 +150,13 @@ size_t report_failures(const struct lint_result *r, const struct rule *rule, siz
 	return failures;
 }
 
+size_t report_line(const struct lint_result *r, const struct finding *f)
+{
+	return r->recipe && f->layer >= 0 && (size_t)f->layer < r->layer_list.len
+		       ? r->layer_list.items[f->layer].line
+		       : 0;
+}
+
 void report_stack(const struct lint_result *r, struct report_stack out[8], size_t *count)
 {
 	const struct report_stack parts[] = { { "CUDA", r->stack.cuda },

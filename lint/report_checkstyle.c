@@ -5,10 +5,10 @@
  */
 #include "lint/report_parts.h"
 
-static void put_error(struct strbuf *out, const char *severity, const char *source,
+static void put_error(struct strbuf *out, size_t line, const char *severity, const char *source,
 		      const char *message)
 {
-	strbuf_addf(out, "    <error line=\"1\" severity=\"%s\" message=\"", severity);
+	strbuf_addf(out, "    <error line=\"%zu\" severity=\"%s\" message=\"", line, severity);
 	put_markup(out, message);
 	strbuf_adds(out, "\" source=\"");
 	put_markup(out, source);
@@ -38,14 +38,38 @@ static int by_path(const void *left, const void *right)
 static void put_notes(struct strbuf *out, const struct lint_result *r)
 {
 	if (r->unreadable)
-		put_error(out, "error", "gpuimg.not-read-completely", r->unreadable);
+		put_error(out, 1, "error", "gpuimg.not-read-completely", r->unreadable);
 	for (size_t i = 0; i < r->not_run.len; i++) {
 		cleanup_free char *text =
 			xasprintf("%s did not run: %s", r->not_run.items[i].rule->id,
 				  r->not_run.items[i].reason);
 
-		put_error(out, "ignore", "gpuimg.not-run", text);
+		put_error(out, 1, "ignore", "gpuimg.not-run", text);
 	}
+}
+
+/* Findings of layers whose line in the recipe is known. */
+static void put_recipe(struct strbuf *out, const struct lint_result *r)
+{
+	bool open = false;
+
+	for (size_t i = 0; i < r->findings.len; i++) {
+		const struct finding *f = r->findings.items[i];
+		cleanup_free char *source = xasprintf("gpuimg.%s", f->rule->id);
+		size_t line = report_line(r, f);
+
+		if (f->suppressed || !line)
+			continue;
+		if (!open) {
+			strbuf_adds(out, "  <file name=\"");
+			put_markup(out, r->recipe);
+			strbuf_adds(out, "\">\n");
+		}
+		open = true;
+		put_error(out, line, severity_name(f->severity), source, f->message);
+	}
+	if (open)
+		strbuf_adds(out, "  </file>\n");
 }
 
 static void put_image(struct strbuf *out, const struct lint_result *r)
@@ -55,7 +79,7 @@ static void put_image(struct strbuf *out, const struct lint_result *r)
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->findings.len; i++) {
-		if (!r->findings.items[i]->suppressed)
+		if (!r->findings.items[i]->suppressed && !report_line(r, r->findings.items[i]))
 			sorted[count++] = r->findings.items[i];
 	}
 	qsort(sorted, count, sizeof(*sorted), by_path);
@@ -70,9 +94,10 @@ static void put_image(struct strbuf *out, const struct lint_result *r)
 			begin_file(out, r, f->path);
 			open = f->path;
 		}
-		put_error(out, severity_name(f->severity), source, f->message);
+		put_error(out, 1, severity_name(f->severity), source, f->message);
 	}
 	strbuf_adds(out, "  </file>\n");
+	put_recipe(out, r);
 }
 
 void report_checkstyle(const struct lint_result *const *results, size_t count, struct strbuf *out)

@@ -19,14 +19,27 @@ static void put_escaped(struct strbuf *out, const char *text, bool property)
 	}
 }
 
-static void put_command(struct strbuf *out, const char *command, const char *title,
-			const char *message)
+/* `file` with `line`, or 0 for none. */
+static void put_command_at(struct strbuf *out, const char *command, const char *file, size_t line,
+			   const char *title, const char *message)
 {
-	strbuf_addf(out, "::%s title=", command);
+	strbuf_addf(out, "::%s ", command);
+	if (line) {
+		strbuf_adds(out, "file=");
+		put_escaped(out, file, true);
+		strbuf_addf(out, ",line=%zu,", line);
+	}
+	strbuf_adds(out, "title=");
 	put_escaped(out, title, true);
 	strbuf_adds(out, "::");
 	put_escaped(out, message, false);
 	strbuf_addc(out, '\n');
+}
+
+static void put_command(struct strbuf *out, const char *command, const char *title,
+			const char *message)
+{
+	put_command_at(out, command, "", 0, title, message);
 }
 
 static void put_finding(struct strbuf *out, const struct lint_result *r, const struct finding *f)
@@ -37,7 +50,8 @@ static void put_finding(struct strbuf *out, const struct lint_result *r, const s
 					       *f->path ? " " : "", f->path, f->message, f->fix);
 
 	if (!f->suppressed)
-		put_command(out, commands[f->severity], title, message);
+		put_command_at(out, commands[f->severity], r->recipe, report_line(r, f), title,
+			       message);
 }
 
 static void put_not_run(struct strbuf *out, const struct lint_result *r)

@@ -20,18 +20,18 @@ static json_t *unique(const struct lint_result *r, const char *what, size_t coun
 }
 
 /* Paths are relative there; what has none is about the image as a whole. */
-static json_t *location(const struct lint_result *r, const char *path)
+static json_t *location(const char *path, size_t line)
 {
 	json_t *out = json_object(), *lines = json_object();
 
-	json_put(lines, "begin", json_integer(1));
-	json_put(out, "path", json_text(*path ? path + 1 : report_name(r)));
+	json_put(lines, "begin", json_integer((json_int_t)line));
+	json_put(out, "path", json_text(path));
 	json_put(out, "lines", lines);
 	return out;
 }
 
-static json_t *issue(const struct lint_result *r, const char *check, const char *severity,
-		     const char *path, json_t *fingerprint, const char *description)
+static json_t *issue(const char *check, const char *severity, json_t *where, json_t *fingerprint,
+		     const char *description)
 {
 	cleanup_strbuf struct strbuf clean = { 0 };
 	json_t *out = json_object();
@@ -42,7 +42,7 @@ static json_t *issue(const struct lint_result *r, const char *check, const char 
 	json_put(out, "description", json_text(strbuf_text(&clean)));
 	json_put(out, "severity", json_text(severity));
 	json_put(out, "fingerprint", fingerprint);
-	json_put(out, "location", location(r, path));
+	json_put(out, "location", where);
 	return out;
 }
 
@@ -50,7 +50,10 @@ static json_t *finding_issue(const struct lint_result *r, const struct finding *
 {
 	static const char *const severities[] = { "info", "major", "critical" };
 	cleanup_free char *check = xasprintf("%s %s", f->rule->id, f->rule->name);
-	json_t *out = issue(r, check, severities[f->severity], f->path,
+	size_t line = report_line(r, f);
+	const char *path = *f->path ? f->path + 1 : report_name(r);
+	json_t *out = issue(check, severities[f->severity],
+			    line ? location(r->recipe, line) : location(path, 1),
 			    unique(r, f->fingerprint, count), f->message);
 	json_t *content = json_object(), *categories = json_array();
 
@@ -69,7 +72,8 @@ static json_t *not_run_issue(const struct lint_result *r, size_t count)
 	for (size_t i = 0; i < r->not_run.len; i++)
 		strbuf_addf(&text, "%s%s (%s)", i ? ", " : "", r->not_run.items[i].rule->id,
 			    r->not_run.items[i].reason);
-	return issue(r, "not-run", "info", "", unique(r, "not-run", count), strbuf_text(&text));
+	return issue("not-run", "info", location(report_name(r), 1), unique(r, "not-run", count),
+		     strbuf_text(&text));
 }
 
 void report_gitlab(const struct lint_result *const *results, size_t count, struct strbuf *out)
@@ -85,7 +89,8 @@ void report_gitlab(const struct lint_result *const *results, size_t count, struc
 		}
 		if (r->unreadable)
 			json_push(all,
-				  issue(r, "not-read-completely", "blocker", "",
+				  issue("not-read-completely", "blocker",
+					location(report_name(r), 1),
 					unique(r, "not-read-completely", count), r->unreadable));
 		if (r->not_run.len)
 			json_push(all, not_run_issue(r, count));

@@ -31,6 +31,12 @@ const char *report_name(const struct lint_result *r);
 /* How many findings of a rule count at the threshold; *out_all (may be NULL): that are reported. */
 size_t report_failures(const struct lint_result *r, const struct rule *rule, size_t *out_all);
 
+/*
+ * The line of the recipe that made the layer of a finding, 0 when none is known: then it is shown
+ * there (r->recipe) and not at the path in the image.
+ */
+size_t report_line(const struct lint_result *r, const struct finding *f);
+
 /* The parts of a stack, "CUDA" → version, those that are known. */
 struct report_stack {
 	const char *name, *version;

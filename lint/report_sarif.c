@@ -60,17 +60,33 @@ static json_int_t rule_index(const struct rule *rule)
 	return i;
 }
 
-static json_t *location_object(const struct lint_result *r, const char *path, int layer)
+/* The line of the recipe that made the layer, else the path in the image. */
+static json_t *physical_location(const struct lint_result *r, const struct finding *f)
 {
-	json_t *out = json_object(), *physical = json_object(), *artifact = json_object();
+	json_t *physical = json_object(), *artifact = json_object();
+	size_t line = report_line(r, f);
 	cleanup_strbuf struct strbuf uri = { 0 };
 
-	put_uri(&uri, *path ? path + 1 : report_name(r));
+	put_uri(&uri, line ? r->recipe : *f->path ? f->path + 1 : report_name(r));
 	json_put(artifact, "uri", json_text(strbuf_text(&uri)));
-	if (*path)
+	if (*f->path && !line)
 		json_put(artifact, "uriBaseId", json_text("IMAGE"));
 	json_put(physical, "artifactLocation", artifact);
-	json_put(out, "physicalLocation", physical);
+	if (line) {
+		json_t *region = json_object();
+
+		json_put(region, "startLine", json_integer((json_int_t)line));
+		json_put(physical, "region", region);
+	}
+	return physical;
+}
+
+static json_t *location_object(const struct lint_result *r, const struct finding *f)
+{
+	json_t *out = json_object();
+	int layer = f->layer;
+
+	json_put(out, "physicalLocation", physical_location(r, f));
 	if (layer >= 0) {
 		json_t *list = json_array(), *logical = json_object();
 		cleanup_free char *name = xasprintf("layer %d", layer);
@@ -92,7 +108,7 @@ static json_t *result_object(const struct lint_result *r, const struct finding *
 	json_put(out, "ruleIndex", json_integer(rule_index(f->rule)));
 	json_put(out, "level", json_text(level_of(f->severity)));
 	json_put(out, "message", message(f->message));
-	json_push(locations, location_object(r, f->path, f->layer));
+	json_push(locations, location_object(r, f));
 	json_put(out, "locations", locations);
 	json_put(prints, "gpuimg/v1", json_text(f->fingerprint));
 	json_put(out, "partialFingerprints", prints);

@@ -95,6 +95,22 @@ static void look_at(const struct facts *facts, const struct object *object, cons
 	}
 }
 
+/* Of a published wheel it is told only: whoever builds the image cannot change it. */
+static void tell(const struct rule *rule, const struct facts *facts, const struct bad_dir *bad,
+		 struct findings *found)
+{
+	const char *path = bad->first->path;
+	cleanup_free char *more = bad->count > 1
+					  ? xasprintf(" and of %zu more objects", bad->count - 1)
+					  : xstrdup("");
+	struct finding *f =
+		finding_add(found, rule, path, facts_layer(facts, bad->first->node), bad->dir,
+			    "The RPATH of %s%s has '%s', %s.", path, more, bad->dir, bad->why);
+
+	if (strstr(path, "/site-packages/") || strstr(path, "/dist-packages/"))
+		f->severity = SEVERITY_INFO;
+}
+
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
@@ -114,13 +130,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 				&count, ARRAY_LEN(bad));
 	}
 	for (size_t i = 0; i < count; i++)
-		finding_add(found, rule, bad[i].first->path, facts_layer(facts, bad[i].first->node),
-			    bad[i].dir, "The RPATH of %s%s has '%s', %s.", bad[i].first->path,
-			    bad[i].count > 1
-				    ? arena_printf((struct arena *)&facts->arena,
-						   " and of %zu more objects", bad[i].count - 1)
-				    : "",
-			    bad[i].dir, bad[i].why);
+		tell(rule, facts, &bad[i], found);
 	return 0;
 }
 

@@ -278,3 +278,19 @@ python_with() { # MODULE
 	jq -e '.files[] | select(.what == "/etc/conf") | .before != .after' d.json
 	run -3 gpuimg diff oci:oci:a oci:nothing
 }
+
+@test "reports: findings at the line of the Dockerfile that made their layer" {
+	need umoci xmllint
+	library a/$lib/libcuda.so.535.54.03 libcuda.so.1
+	umoci init --layout oci
+	umoci new --image oci:t
+	umoci insert --rootless --image oci:t --history.created_by 'RUN /bin/sh -c apt-get install -y driver # buildkit' a /
+	umoci config --image oci:t --architecture amd64 --config.env NVIDIA_VISIBLE_DEVICES=all
+	printf 'FROM scratch\nENV A=1\nRUN apt-get install \\\n  -y driver\n' >Dockerfile
+	run -1 gpuimg lint oci:oci:t --dockerfile Dockerfile --output github=g.txt --output gitlab=g.json --output sarif=r.sarif --output checkstyle=c.xml
+	grep -q '^::error file=Dockerfile,line=3,title=DRV001 ' g.txt
+	jq -e '.[] | select(.check_name | startswith("DRV001")) | .location == {path: "Dockerfile", lines: {begin: 3}}' g.json
+	jq -e '.runs[0].results[] | select(.ruleId == "DRV001") | .locations[0].physicalLocation.region.startLine == 3' r.sarif
+	xmllint --noout --schema "$ROOT/tests/fixtures/reports/checkstyle.xsd" c.xml
+	[ "$(xmllint --xpath 'string(//file[@name="Dockerfile"]/error/@line)' c.xml)" = 3 ]
+}

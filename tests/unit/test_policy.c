@@ -49,6 +49,27 @@ static void test_a_severity_goes_over_the_rules_own(void **state)
 	release(&m);
 }
 
+static void test_severities_are_read_and_mistakes_are_told(void **state)
+{
+	static const char *const bad[] = { "SIZ", "SIZ=fatal", "NOPE=info", "=info", "SIZ,=info" };
+	struct policy policy = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(policy_set_severity(&policy, "SIZ001,DRV=warning", &err), err);
+	assert_string_equal(policy.severities.items[0].rule, "SIZ001,DRV");
+	assert_int_equal(policy.severities.items[0].severity, SEVERITY_WARNING);
+	assert_ok(policy_set_severity(&policy, "SEC=off", &err), err);
+	assert_false(policy_runs(&policy, lint_rule("SEC001")));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct error why = { 0 };
+
+		assert_int_equal(policy_set_severity(&policy, bad[i], &why), -1);
+		assert_int_equal(why.code, ERROR_USAGE);
+	}
+	policy_release(&policy);
+}
+
 static void test_a_rule_that_is_off_does_not_run(void **state)
 {
 	struct policy policy = { 0 };
@@ -259,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_severity_goes_over_the_rules_own),
+		cmocka_unit_test(test_severities_are_read_and_mistakes_are_told),
 		cmocka_unit_test(test_a_rule_that_is_off_does_not_run),
 		cmocka_unit_test(test_acceptances_that_did_nothing_are_told),
 		cmocka_unit_test(test_an_image_accepts_its_own_findings_with_a_reason),
