@@ -96,17 +96,6 @@ static enum keep rule_of(const struct opening *o, const char *path)
 	return KEEP_DEVEL;
 }
 
-/* /usr/local/cuda-X.Y of the release that a compat archive was made for: "…_cuda13.4-archive". */
-static const char *compat_root(const struct opening *o)
-{
-	const char *variant = strstr(o->top, "_cuda");
-	size_t n = variant ? strspn(variant + 5, "0123456789.") : 0;
-
-	if (!n || !memchr(variant + 5, '.', n))
-		return o->placing->toolkit;
-	return arena_printf(&o->c->arena, "usr/local/cuda-%.*s", (int)n, variant + 5);
-}
-
 /* Where a path below the top folder lies in the image, or NULL when the profile does without. */
 static const char *place(const struct opening *o, const char *path)
 {
@@ -123,8 +112,9 @@ static const char *place(const struct opening *o, const char *path)
 		return arena_printf(arena, "%s/targets/%s/lib/%s", p->toolkit, p->target, path + 6);
 	if (str_starts(path, "lib/") || str_starts(path, "include/"))
 		return arena_printf(arena, "%s/targets/%s/%s", p->toolkit, p->target, path);
+	/* Also of a newer CUDA: the container toolkit looks in /usr/local/cuda/compat alone. */
 	if (str_starts(path, "compat/"))
-		return arena_printf(arena, "%s/%s", compat_root(o), path);
+		return arena_printf(arena, "%s/%s", p->toolkit, path);
 	if (str_equal(path, "lib") || str_equal(path, "lib64") || str_equal(path, "include"))
 		return NULL; /* links of the archive: the toolkit has its own */
 	return arena_printf(arena, "%s/%s", p->toolkit, path);
