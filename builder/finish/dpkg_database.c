@@ -368,14 +368,31 @@ static const char dash_diversions[] = "/usr/share/man/man1/sh.1.gz\n"
 				      "/bin/sh.distrib\n"
 				      "dash\n";
 
+/* The native architecture first, then those of foreign packages, as --add-architecture does. */
+static void add_archs(const struct finish *f, struct strbuf *out)
+{
+	strbuf_addf(out, "%s\n", f->platform.architecture);
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		const struct component *c = f->rootfs->parts.items[i].component;
+		cleanup_free char *line = NULL;
+
+		if (c->kind != COMPONENT_DEB || !c->arch || str_equal(c->arch, "all"))
+			continue;
+		line = xasprintf("%s\n", c->arch);
+		if (!strstr(strbuf_text(out), line))
+			strbuf_adds(out, line);
+	}
+}
+
 /* The full form's own files. */
 static int write_database(struct finish *f, const struct strbuf *status, struct error *err)
 {
-	cleanup_free char *arch = xasprintf("%s\n", f->platform.architecture);
+	cleanup_strbuf struct strbuf archs = { 0 };
 
+	add_archs(f, &archs);
 	if (finish_update(f, "var/lib/dpkg/status", 0644, strbuf_slice(status), err) < 0)
 		return -1;
-	finish_text(f, "var/lib/dpkg/arch", 0644, slice_str(arch));
+	finish_text(f, "var/lib/dpkg/arch", 0644, strbuf_slice(&archs));
 	finish_text(f, "var/lib/dpkg/available", 0644, slice_str(""));
 	finish_text(f, "var/lib/dpkg/diversions", 0644,
 		    slice_str(rootfs_component(f->rootfs, COMPONENT_DEB, "dash") ? dash_diversions

@@ -151,3 +151,31 @@ archive() {
 	run -2 gpuimg lock stack.yaml
 	[[ $output == *"'driver' (redist) has no cuda_compat"* ]]
 }
+
+@test "a package of a foreign architecture stands in dpkg's database, and its architecture is known there" {
+	need gpg dpkg-deb umoci
+	REPO=$WORK/repo
+	mkdir -p repo tree/app/DEBIAN tree/app/opt tree/tool/DEBIAN
+	echo x >tree/app/opt/app
+	printf 'Package: app\nVersion: 1\nArchitecture: i386\nMaintainer: T <t@example.org>\nDescription: app\n' >tree/app/DEBIAN/control
+	printf 'Package: tool\nVersion: 1\nArchitecture: amd64\nMaintainer: T <t@example.org>\nDescription: tool\n' >tree/tool/DEBIAN/control
+	dpkg-deb --root-owner-group -Znone -b tree/app repo/app_1_i386.deb >/dev/null
+	dpkg-deb --root-owner-group -Znone -b tree/tool repo/tool_1_amd64.deb >/dev/null
+	sign_repository repo
+	cat >stack.yaml <<-END
+		gpuimg: 1
+		name: acme/app
+		tag: "1"
+		platforms: [linux/amd64]
+		sources: [ { id: os, type: apt, url: "file://$REPO/", suite: "./", signed-by: repo/key.gpg } ]
+		stages: { runtime: { packages: { os: [ "app:i386", tool ] } } }
+	END
+	run -0 gpuimg lock stack.yaml
+	run -0 gpuimg fetch stack.yaml
+	run -0 gpuimg build --offline --no-lint --to oci:out:1 stack.yaml
+	run -0 umoci unpack --rootless --image out:1 bundle
+	[ -f bundle/rootfs/opt/app ]
+	[ "$(tr '\n' ' ' <bundle/rootfs/var/lib/dpkg/arch)" = "amd64 i386 " ]
+	run -0 dpkg-query --admindir=bundle/rootfs/var/lib/dpkg -W -f '${binary:Package} ${Architecture}\n' 'app:i386'
+	[[ $output == *"app:i386 i386"* ]]
+}
