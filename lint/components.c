@@ -98,14 +98,16 @@ static const char *name_of(const char *path, struct arena *arena)
 {
 	const char *library = component_library(path_name(path)), *name;
 
-	if (path_matches("*/nsight*", path))
+	bool toolkit = str_starts(path, "/usr/local/cuda");
+
+	if (strstr(path, "/nsight"))
 		return "nsight";
-	if (library && (path_matches("/usr/local/cuda*", path) || !strstr(path, "-packages/")))
+	if (library && (toolkit || !strstr(path, "-packages/")))
 		return library;
 	name = python_part(path, arena);
 	if (name)
 		return name;
-	if (path_matches("/usr/local/cuda*", path))
+	if (toolkit)
 		return "cuda toolkit";
 	return place_part(path, arena);
 }

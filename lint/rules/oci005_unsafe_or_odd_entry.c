@@ -2,14 +2,13 @@
 #include "lint/findings.h"
 #include "lint/rule.h"
 
-static void told(struct findings *found, const struct rule *rule, bool error, const char *path,
-		 size_t layer, const char *cause, const char *text)
+static void told(struct findings *found, const struct rule *rule, enum severity severity,
+		 const char *path, size_t layer, const char *cause, const char *text)
 {
 	struct finding *f = finding_add(found, rule, path, (int)layer, cause, "%s %s (layer %zu).",
 					path, text, layer);
 
-	if (error)
-		f->severity = SEVERITY_ERROR;
+	f->severity = severity;
 }
 
 /* A relative link, as deep as its own directory, that climbs above the root. */
@@ -51,7 +50,7 @@ static bool leaves_through_link(const struct facts *facts, const char *written)
 }
 
 /* Ways to be odd of which an image has many at once: one finding a layer. */
-enum { THROUGH_LINK, TWICE, DEVICE, KINDS };
+enum { THROUGH_LINK, TWICE, DEVICE, DEV_DEVICE, KINDS };
 
 struct group {
 	const struct tree_node *first[KINDS];
@@ -65,17 +64,18 @@ static void look_at(const struct rule *rule, const struct facts *facts,
 	struct group *g = &groups[node->layer];
 
 	if (node->entry.type == TAR_HARDLINK && !node->target)
-		told(found, rule, true, facts_path(facts, node), node->layer, "hard link",
+		told(found, rule, SEVERITY_ERROR, facts_path(facts, node), node->layer, "hard link",
 		     "is a hard link to a name that is not there");
 	if (node->written && leaves_through_link(facts, node->written))
-		told(found, rule, true,
+		told(found, rule, SEVERITY_ERROR,
 		     arena_printf((struct arena *)&facts->arena, "/%s", node->written), node->layer,
 		     "leaves", "leaves the root through a link");
 	else
 		kinds[THROUGH_LINK] = node->written != NULL;
 	kinds[TWICE] = node->fate == TREE_OVERWRITTEN && node->fate_layer == node->layer &&
 		       node->entry.type != TAR_DIR;
-	kinds[DEVICE] = node->entry.type == TAR_BLOCK || node->entry.type == TAR_CHAR;
+	if (node->entry.type == TAR_BLOCK || node->entry.type == TAR_CHAR)
+		kinds[str_starts(node->entry.path, "dev/") ? DEV_DEVICE : DEVICE] = true;
 	for (size_t i = 0; i < KINDS; i++) {
 		if (!kinds[i])
 			continue;
@@ -91,8 +91,9 @@ static void tell_groups(const struct rule *rule, const struct facts *facts,
 		"reached through a link of a lower layer, and count at the path it leads to",
 		"in their layer twice; the last counts, where an engine does not refuse it",
 		"devices, which rootless engines cannot make",
+		"devices, which the /dev of every container hides",
 	};
-	static const char *const causes[KINDS] = { "through a link", "twice", "device" };
+	static const char *const causes[KINDS] = { "through a link", "twice", "device", "/dev" };
 
 	for (size_t layer = 0; layer < facts->layer_count; layer++) {
 		for (size_t i = 0; i < KINDS; i++) {
@@ -103,7 +104,8 @@ static void tell_groups(const struct rule *rule, const struct facts *facts,
 				continue;
 			text = xasprintf("is one of %zu that are %s", groups[layer].count[i],
 					 what[i]);
-			told(found, rule, false, facts_path(facts, first), layer, causes[i], text);
+			told(found, rule, i == DEV_DEVICE ? SEVERITY_INFO : SEVERITY_WARNING,
+			     facts_path(facts, first), layer, causes[i], text);
 		}
 	}
 }
@@ -117,7 +119,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	for (size_t i = 0; i < facts->odd_entries.len; i++) {
 		const struct odd_entry *o = &facts->odd_entries.items[i];
 
-		told(found, rule, o->unsafe, o->path, o->layer, o->what, o->what);
+		told(found, rule, o->unsafe ? SEVERITY_ERROR : SEVERITY_WARNING, o->path, o->layer,
+		     o->what, o->what);
 	}
 	for (size_t i = 0; i < facts->tree.all.len; i++)
 		look_at(rule, facts, facts->tree.all.items[i], groups, found);

@@ -20,10 +20,9 @@ struct tally {
 static int kind_of(const char *path)
 {
 	const char *name = path_name(path);
-	bool toolkit =
-		path_matches("/usr/local/cuda*", path) || path_matches("/opt/nvidia/*", path);
+	bool toolkit = str_starts(path, "/usr/local/cuda") || str_starts(path, "/opt/nvidia/");
 
-	if (path_matches("*/nsight*", path) ||
+	if (strstr(path, "/nsight") ||
 	    (toolkit && (path_has_part(path, "libnvvp") || path_has_part(path, "jre"))))
 		return NSIGHT;
 	if (str_ends(name, ".a"))
@@ -35,7 +34,7 @@ static int kind_of(const char *path)
 		return OBJECTS;
 	if (toolkit && path_has_part(path, "samples"))
 		return SAMPLES;
-	if (path_matches("/usr/share/doc/*", path) || (toolkit && path_has_part(path, "doc")))
+	if (str_starts(path, "/usr/share/doc/") || (toolkit && path_has_part(path, "doc")))
 		return DOCUMENTS;
 	return -1;
 }

@@ -463,6 +463,8 @@ static void build_line(struct maker *m, const char *word, struct slice rest)
 		add(m, TAR_FILE, w.items[0], "", number_of(&w, "size", 10, 1), &w, NULL);
 	else if (str_equal(word, "dir") && w.count)
 		add(m, TAR_DIR, w.items[0], "", 0, &w, NULL);
+	else if (str_equal(word, "device") && w.count)
+		add(m, TAR_CHAR, w.items[0], "", 0, NULL, NULL);
 	else if (str_equal(word, "elf") && w.count)
 		add_elf(m, &w);
 	else if (str_equal(word, "file") && w.count)
