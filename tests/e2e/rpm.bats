@@ -88,6 +88,8 @@ installed() { rpm --root "$ROOTFS" --dbpath /var/lib/rpm "$@"; }
 	[ "${lines[*]}" = "iputils-20210202-1.el9.x86_64 glibc-2.34-1.el9.x86_64" ]
 	run -0 installed -q --whatprovides system-release --qf '%{NAME}'
 	[ "$output" = rhel-like-release ]
+	run -0 gpuimg inspect --packages "oci:$IMAGE/oci:t"
+	[ "$(awk '$1 == "rpm" { print $2 "-" $3 }' <<<"$output" | sort)" = "$(jq -r '.platforms[].inputs[] | "\(.name)-\(.version)"' "$IMAGE/stack.lock.json" | sort)" ]
 }
 
 @test "the database holds what rpm itself would have written" {
@@ -180,21 +182,17 @@ installed() { rpm --root "$ROOTFS" --dbpath /var/lib/rpm "$@"; }
 		"$(jq -r '.layers[0].digest' "base/blobs/sha256/$(jq -r '.manifests[0].digest' "base/blobs/sha256/$(digest_of base t | cut -d: -f2)" | cut -d: -f2)")" ]
 }
 
-@test "payloads packed with gzip and with xz are read as well" {
+@test "payloads packed with xz are read as well" {
 	built
-	need umoci
-	for payload in w9.gzdio w2.xzdio; do
-		"$ROOT/tests/support/rhel/make" "$WORK/$payload" "$payload"
-		sign_rpms "$WORK/$payload"
-		serve_folder "$WORK/$payload"
-		sed -E "s|http://127[^\"]*|$REPOSITORY|" "$IMAGE/stack.yaml" >stack.yaml
-		cp "$WORK/$payload/key.asc" RPM-GPG-KEY-base
-		cp RPM-GPG-KEY-base RPM-GPG-KEY-cuda
-		run -0 gpuimg lock stack.yaml
-		run -0 gpuimg build --to "oci:$WORK/oci:$payload" stack.yaml
-		stop_repository
-		[ "$(rpm -qp --qf '%{PAYLOADCOMPRESSOR}' "$WORK/$payload"/bash-*.rpm 2>/dev/null)" = "$(sed 's/.*\.\(.*\)dio/\1/; s/^gz$/gzip/' <<<"$payload")" ]
-	done
+	"$ROOT/tests/support/rhel/make" "$WORK/repo" w2.xzdio
+	[ "$(rpm -qp --qf '%{PAYLOADCOMPRESSOR}' "$WORK"/repo/bash-*.rpm 2>/dev/null)" = xz ]
+	sign_rpms "$WORK/repo"
+	serve_folder "$WORK/repo"
+	sed -E "s|http://127[^\"]*|$REPOSITORY|" "$IMAGE/stack.yaml" >stack.yaml
+	cp "$WORK/repo/key.asc" RPM-GPG-KEY-base
+	cp RPM-GPG-KEY-base RPM-GPG-KEY-cuda
+	run -0 gpuimg lock stack.yaml
+	run -0 gpuimg build --to "oci:$WORK/oci:t" stack.yaml
 }
 
 @test "a package with one byte changed is refused, wherever the byte is" {
