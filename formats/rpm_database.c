@@ -278,7 +278,7 @@ static int put_key(struct writer *w, size_t table, struct slice key, size_t pack
 static bool is_passing(const struct rpm_header *h, const struct table *t, size_t idx)
 {
 	enum {
-		INSTALLATION = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 9 | 1 << 10 | 1 << 24 | 1 << 26,
+		INSTALLATION = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 10 | 1 << 24 | 1 << 26,
 		REMOVAL = 1 << 11 | 1 << 12,
 	};
 	uint64_t flags = 0;
@@ -287,6 +287,69 @@ static bool is_passing(const struct rpm_header *h, const struct table *t, size_t
 		return false;
 	rpm_header_number(h, RPMTAG_REQUIREFLAGS, idx, &flags);
 	return flags & INSTALLATION && !(flags & REMOVAL);
+}
+
+enum { RICH_DEPTH_MAX = 32 };
+
+static bool is_operator(struct slice word, bool *flips)
+{
+	static const char *const joining[] = { "and", "or", "with", "without" },
+				 *const turning[] = { "if", "unless", "else" };
+
+	*flips = false;
+	for (size_t i = 0; i < ARRAY_LEN(joining); i++) {
+		if (slice_is(word, joining[i]))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(turning); i++)
+		*flips |= slice_is(word, turning[i]);
+	return *flips;
+}
+
+/* "(a if b)" is also looked up by "a" and by "!b": what stands in it, each once. */
+static int put_rich(struct writer *w, size_t table, const char *text, size_t package, uint64_t idx,
+		    struct error *err)
+{
+	bool negative[RICH_DEPTH_MAX + 1] = { false }, name_next = true, flips;
+	cleanup_map struct map seen = { 0 };
+	size_t depth = 0;
+
+	while (*text && depth <= RICH_DEPTH_MAX) {
+		size_t len = strcspn(text, " ()"), open = 1;
+		struct slice word;
+
+		if (*text == '(' && depth < RICH_DEPTH_MAX) {
+			negative[depth + 1] = negative[depth];
+			depth++;
+			name_next = true;
+		} else if (*text == ')' && depth) {
+			depth--;
+		}
+		if (!len) {
+			text++;
+			continue;
+		}
+		/* brackets belong to a name when something stands before them: "lib(x)(64bit)" */
+		for (open = 0; text[len] == '(' || (text[len] == ')' && open);) {
+			open = text[len] == '(' ? open + 1 : open - 1;
+			len += 1 + strcspn(text + len + 1, " ()");
+		}
+		word = slice_of(text, len);
+		text += len;
+		if (is_operator(word, &flips)) {
+			negative[depth] ^= flips;
+			name_next = true;
+		} else if (name_next) {
+			cleanup_free char *key = xasprintf("%s%.*s", negative[depth] ? "!" : "",
+							   (int)len, (const char *)word.data);
+
+			name_next = false;
+			if (!map_put(&seen, key, w) &&
+			    put_key(w, table, slice_str(key), package, idx, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
 }
 
 static int put_texts(struct writer *w, size_t table, const struct rpm_header *h, struct rpm_value v,
@@ -304,6 +367,9 @@ static int put_texts(struct writer *w, size_t table, const struct rpm_header *h,
 		if (t->numbers)
 			rpm_header_number(h, t->numbers, i, &idx);
 		if (put_key(w, table, slice_str(text), package, idx, err) < 0)
+			return -1;
+		if (*text == '(' && t->by_package && t->tag != RPMTAG_BASENAMES &&
+		    put_rich(w, table, text, package, idx, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -1,3 +1,5 @@
+#include <sqlite3.h>
+
 #include "tests/support/test.h"
 
 #include "base/digest.h"
@@ -115,6 +117,66 @@ static void test_the_same_packages_give_the_same_bytes(void **state)
 		"sha256:b777f2da91dcc23dd7cfe130d9145ace4c9223b8b7e9a2a45bc1db242cb71b67");
 }
 
+/* The keys of a package under one kind of dependency, with blanks between. */
+static char *keys_of(struct slice database, const char *sql)
+{
+	cleanup_strbuf struct strbuf out = { 0 };
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	unsigned char *copy = sqlite3_malloc64(database.len);
+
+	memcpy(copy, database.data, database.len);
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_deserialize(db, "main", copy, (sqlite3_int64)database.len,
+					     (sqlite3_int64)database.len,
+					     SQLITE_DESERIALIZE_FREEONCLOSE),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+	while (sqlite3_step(s) == SQLITE_ROW)
+		strbuf_addf(&out, "%s ", (const char *)sqlite3_column_text(s, 0));
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	strbuf_adds(&out, "");
+	return strbuf_steal(&out);
+}
+
+static void test_dependencies_that_are_expressions_are_found_by_what_stands_in_them(void **state)
+{
+	static const struct {
+		const char *text, *keys;
+	} cases[] = {
+		{ "plain", "plain " },
+		{ "(a if b)", "(a if b) a !b " },
+		{ "(gcc >= 8 with gcc < 9)", "(gcc >= 8 with gcc < 9) gcc " },
+		{ "(a if b else c)", "(a if b else c) a !b c " },
+		{ "((a or b) unless (c and d))", "((a or b) unless (c and d)) a b !c !d " },
+		{ "(libz.so.1()(64bit) and perl(A::B))",
+		  "(libz.so.1()(64bit) and perl(A::B)) libz.so.1()(64bit) perl(A::B) " },
+		{ "((((", "(((( " },
+		{ "(", "( " },
+		{ "a)b(", "a)b( " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_test_header struct test_header h = { 0 }, none = { 0 };
+		cleanup_strbuf struct strbuf header = { 0 }, signature = { 0 }, out = { 0 };
+		cleanup_free char *keys = NULL;
+		struct rpm_installed item = { 0 };
+		struct error err = { 0 };
+
+		test_header_identity(&h, "one", "1.0", "x86_64");
+		test_header_texts(&h, RPMTAG_REQUIRENAME, &cases[i].text, 1);
+		test_header_blob(&h, &header);
+		test_header_blob(&none, &signature);
+		item.header = strbuf_slice(&header);
+		item.signature = strbuf_slice(&signature);
+		assert_ok(rpm_database_write(&item, 1, 1, &out, &err), err);
+		keys = keys_of(strbuf_slice(&out), "SELECT key FROM Requirename ORDER BY rowid");
+		assert_string_equal(keys, cases[i].keys);
+	}
+}
+
 static void test_a_header_that_is_none_is_refused(void **state)
 {
 	const struct rpm_installed item = { .header = slice_str("no header"),
@@ -133,6 +195,8 @@ int main(void)
 		cmocka_unit_test(test_an_installed_header_says_what_the_signature_header_said),
 		cmocka_unit_test(test_what_is_written_is_read_again),
 		cmocka_unit_test(test_the_same_packages_give_the_same_bytes),
+		cmocka_unit_test(
+			test_dependencies_that_are_expressions_are_found_by_what_stands_in_them),
 		cmocka_unit_test(test_a_header_that_is_none_is_refused),
 	};
 
