@@ -377,9 +377,11 @@ static void take_condition(struct block *b, const struct pending *p, const struc
 static void note_variable(struct lexer *l, const struct token *t)
 {
 	const char *equals = strchr(t->text, '=');
-	char *name = arena_slice(l->arena, slice_of(t->text, (size_t)(equals - t->text)));
+	bool more = equals > t->text && equals[-1] == '+'; /* "x+=y": not followed */
+	char *name = arena_slice(l->arena, slice_of(t->text, (size_t)(equals - t->text) - more));
 
-	map_put(&l->variables, name, t->dynamic ? NULL : arena_strdup(l->arena, equals + 1));
+	map_put(&l->variables, name,
+		t->dynamic || more ? NULL : arena_strdup(l->arena, equals + 1));
 }
 
 static bool is_assignment(const struct token *t)
@@ -390,7 +392,7 @@ static bool is_assignment(const struct token *t)
 		return false;
 	while (isalnum((unsigned char)*p) || *p == '_')
 		p++;
-	return *p == '=';
+	return *p == '=' || (*p == '+' && p[1] == '=');
 }
 
 /* The words so far are a command. */

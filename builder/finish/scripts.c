@@ -55,6 +55,7 @@ static const struct {
 	{ "filesystem", "posttrans", "nothing at a first installation" },
 	{ "filesystem", "pretrans", "links of the merged root come with the package" },
 	{ "glibc", "post", "ld.so.cache" },
+	{ "glibc", "pre", "checks of the running kernel" },
 	{ "glibc", "pretrans", "checks of the running kernel" },
 	{ "glibc", "transfiletrigger", "ld.so.cache" },
 	{ "glibc-common", "post", "ld.so.cache" },
@@ -66,22 +67,71 @@ static const struct {
 
 /* Commands of the shell, and such that only look, print or compute. */
 static const char *const silent[] = {
-	":",        ".",       "[",          "[[",
-	"basename", "break",   "cat",        "cd",
-	"cmp",      "command", "continue",   "cut",
-	"dirname",  "echo",    "eval",       "exec",
-	"exit",     "export",  "false",      "getent",
-	"grep",     "egrep",   "fgrep",      "head",
-	"id",       "ls",      "local",      "printf",
-	"read",     "return",  "readlink",   "realpath",
-	"sed",      "set",     "shift",      "sort",
-	"source",   "stat",    "tail",       "test",
-	"tr",       "trap",    "true",       "type",
-	"umask",    "uname",   "unset",      "wc",
-	"which",    "dpkg",    "dpkg-query", "dpkg-architecture",
-	"expr",     "md5sum",  "sha256sum",  "find",
-	"mktemp",   "sleep",   "wait",       "fi",
+	":",
+	".",
+	"[",
+	"[[",
+	"basename",
+	"break",
+	"cat",
+	"cd",
+	"cmp",
+	"command",
+	"continue",
+	"cut",
+	"dirname",
+	"echo",
+	"eval",
+	"exec",
+	"exit",
+	"export",
+	"false",
+	"getent",
+	"grep",
+	"egrep",
+	"fgrep",
+	"head",
+	"id",
+	"ls",
+	"local",
+	"printf",
+	"read",
+	"return",
+	"readlink",
+	"realpath",
+	"sed",
+	"set",
+	"shift",
+	"sort",
+	"source",
+	"stat",
+	"tail",
+	"test",
+	"tr",
+	"trap",
+	"true",
+	"type",
+	"umask",
+	"uname",
+	"unset",
+	"wc",
+	"which",
+	"dpkg",
+	"dpkg-query",
+	"dpkg-architecture",
+	"expr",
+	"md5sum",
+	"sha256sum",
+	"find",
+	"mktemp",
+	"sleep",
+	"wait",
+	"fi",
 	"esac",
+	"let",
+	"rpm",
+	"selinuxenabled",
+	"matchpathcon",
 };
 
 /* Effects that a container image does without. */
@@ -157,6 +207,27 @@ static const char *const harmless[] = {
 	"chkconfig",
 	"update-mime-types",
 	"xmlcatalog",
+	"mkfontdir",
+	"mkfontscale",
+	"xorg-x11-fonts-update-dirs",
+	"gio-querymodules-32",
+	"gio-querymodules-64",
+	"gdk-pixbuf-query-loaders-32",
+	"gdk-pixbuf-query-loaders-64",
+	"gtk-query-immodules-2.0-64",
+	"gtk-query-immodules-3.0-64",
+	"systemd-machine-id-setup",
+	"systemd-random-seed",
+	"systemd-sysctl",
+	"telinit",
+	"load_policy",
+	"fixfiles",
+	"setsebool",
+	"rmmod",
+	"modprobe",
+	"dracut",
+	"kernel-install",
+	"hardlink",
 };
 
 /* Effects that an action of ours has had. */
@@ -172,12 +243,16 @@ static const char *const done[] = { "ldconfig",
 				    "update-crypto-policies",
 				    "glibc_post_upgrade.x86_64" };
 
+/* `word` may be a command with options, where a variable held both. */
 static bool listed(const char *const *list, size_t count, const char *word)
 {
-	const char *base = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
+	struct slice base = slice_of(word, strcspn(word, " "));
+	const uint8_t *slash = base.len ? memrchr(base.data, '/', base.len) : NULL;
 
+	if (slash)
+		base = slice_of(slash + 1, base.len - (size_t)(slash + 1 - base.data));
 	for (size_t i = 0; i < count; i++) {
-		if (str_equal(list[i], base))
+		if (slice_is(base, list[i]))
 			return true;
 	}
 	return false;
@@ -330,6 +405,26 @@ static bool has_account(struct report *r, const struct script_command *c)
 	return strstr(strbuf_text(&text), line) != NULL;
 }
 
+/* What only changes places that are empty when a container starts, or are scratch of packages. */
+static bool is_scratch(const struct script_command *c)
+{
+	static const char *const commands[] = { "mkdir", "chmod", "chown", "mv",
+						"cp",    "ln",    "rm",    "install" },
+				 *const places[] = {
+					 "/run/",     "/var/run/",           "/tmp/",
+					 "/var/tmp/", "/var/lib/rpm-state/", "/var/cache/"
+				 };
+	const char *last = c->words[c->count - 1];
+
+	if (c->count < 2 || !listed(commands, ARRAY_LEN(commands), c->words[0]))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		if (str_starts(last, places[i]) && !strstr(last, ".."))
+			return true;
+	}
+	return false;
+}
+
 static void judge(struct report *r, const struct script_command *c)
 {
 	const char *word = c->words[0];
@@ -343,7 +438,7 @@ static void judge(struct report *r, const struct script_command *c)
 	else if (listed(done, ARRAY_LEN(done), word) || has_come_true(r, c) ||
 		 has_attributes(r, c) || has_account(r, c))
 		add(r, SCRIPT_DONE, c->line, text);
-	else if (listed(harmless, ARRAY_LEN(harmless), word) || compiles_python(c))
+	else if (listed(harmless, ARRAY_LEN(harmless), word) || compiles_python(c) || is_scratch(c))
 		add(r, SCRIPT_HARMLESS, c->line, text);
 	else if (!c->condition)
 		add(r, SCRIPT_NOT_DONE, c->line, text);
@@ -374,12 +469,12 @@ static bool report_interpreter(struct report *r)
 	const char *words[] = { r->script->interpreter };
 	const struct script_command alone = { .words = words, .count = 1, .active = true };
 
+	if (listed(shells, ARRAY_LEN(shells), words[0]))
+		return false; /* without a text nothing is found in it */
 	if (!r->script->len) {
 		judge(r, &alone);
 		return true;
 	}
-	if (listed(shells, ARRAY_LEN(shells), words[0]))
-		return false;
 	add(r, SCRIPT_NOT_DONE, 1,
 	    str_equal(words[0], "<lua>") ? "a script in Lua"
 					 : "a script in another language than sh");
