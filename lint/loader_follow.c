@@ -166,10 +166,11 @@ static void need(struct closure *c, const struct loader_link *link, const char *
 			else
 				name_it(c, name, NULL, hit.via);
 		} else {
-			if (c->record && is_judged(l, link->object) &&
-			    !runtime_provides(l->facts, name))
+			/* What is missing for one may be found by the path of another. */
+			if (runtime_provides(l->facts, name))
+				name_it(c, name, NULL, NULL);
+			else if (c->record && is_judged(l, link->object))
 				add_missing(l, link->object, name);
-			name_it(c, name, NULL, NULL);
 		}
 		m = map_get(&c->loaded, name);
 	}

@@ -10,6 +10,7 @@
 struct cached {
 	const struct object *object;
 	const char *path;
+	unsigned rank; /* of a variant for newer processors; 1: the plain one */
 };
 
 struct loader {

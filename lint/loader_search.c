@@ -41,25 +41,67 @@ bool elf_same_class(const struct elf_facts *a, const struct elf_facts *b)
 	return a->is64 == b->is64 && a->machine == b->machine && a->big_endian == b->big_endian;
 }
 
+/*
+ * Subdirectories for newer processors, best first. Level 4 is left out: of the hosts that have
+ * GPUs all know the others, and many do not know it.
+ */
+static const char *const hwcaps[] = { "x86-64-v3", "x86-64-v2" };
+
+/* How good a variant is; 0: not for the hosts that are thought of. */
+static unsigned hwcaps_rank(const char *name)
+{
+	if (!*name)
+		return 1;
+	for (size_t i = 0; i < ARRAY_LEN(hwcaps); i++) {
+		if (str_equal(name, hwcaps[i]))
+			return (unsigned)(2 + ARRAY_LEN(hwcaps) - i);
+	}
+	return 0;
+}
+
+static bool try_file(struct loader *l, const char *path, const struct elf_facts *like,
+		     struct loader_hit *out)
+{
+	const struct object *o = facts_object(l->facts, path);
+
+	if (!o || !elf_same_class(o->elf, like))
+		return false;
+	out->object = o;
+	out->path = path;
+	return true;
+}
+
 /* `name` in `dir`, when it is an object of the right kind. */
 static bool try_dir(struct loader *l, const char *dir, const char *name,
 		    const struct elf_facts *like, struct loader_hit *out)
 {
-	static const char *const hwcaps[] = { "", "/glibc-hwcaps/x86-64-v4",
-					      "/glibc-hwcaps/x86-64-v3",
-					      "/glibc-hwcaps/x86-64-v2" };
+	size_t len = strlen(dir);
 
-	for (size_t i = 0; i < ARRAY_LEN(hwcaps); i++) {
-		const char *path = arena_printf(&l->arena, "%s%s/%s", dir, hwcaps[i], name);
-		const struct object *o = facts_object(l->facts, path);
-
-		if (!o || !elf_same_class(o->elf, like))
-			continue;
-		out->object = o;
-		out->path = path;
-		return true;
+	while (len > 1 && dir[len - 1] == '/')
+		len--;
+	for (size_t i = 0; i < ARRAY_LEN(hwcaps) && !l->facts->is_musl; i++) {
+		if (like->machine == ELF_MACHINE_X86_64 &&
+		    try_file(l,
+			     arena_printf(&l->arena, "%.*s/glibc-hwcaps/%s/%s", (int)len, dir,
+					  hwcaps[i], name),
+			     like, out))
+			return true;
 	}
-	return false;
+	return try_file(
+		l, arena_printf(&l->arena, "%.*s%s%s", (int)len, dir, len == 1 ? "" : "/", name),
+		like, out);
+}
+
+/* Without braces the name must end there: "$LIBRARY" is no token. */
+static bool is_token(const char *p, const char *token)
+{
+	char next;
+
+	if (!str_starts(p, token))
+		return false;
+	next = p[strlen(token)];
+	return token[1] == '{' || !((next >= 'A' && next <= 'Z') || (next >= 'a' && next <= 'z') ||
+				    (next >= '0' && next <= '9') || next == '_');
 }
 
 const char *loader_expand(struct loader *l, struct slice element, const char *origin)
@@ -72,16 +114,21 @@ const char *loader_expand(struct loader *l, struct slice element, const char *or
 			const char *token;
 			int which;
 		} tokens[] = {
-			{ "${ORIGIN}", 0 }, { "$ORIGIN", 0 }, { "${LIB}", 1 }, { "$LIB", 1 }
+			{ "${ORIGIN}", 0 }, { "$ORIGIN", 0 },     { "${LIB}", 1 },
+			{ "$LIB", 1 },      { "${PLATFORM}", 2 }, { "$PLATFORM", 2 },
 		};
 		size_t skip = 0;
 
 		for (size_t i = 0; i < ARRAY_LEN(tokens) && !skip; i++) {
-			if (!str_starts(p, tokens[i].token))
+			if (!is_token(p, tokens[i].token))
 				continue;
 			skip = strlen(tokens[i].token);
 			if (tokens[i].which == 0)
 				strbuf_adds(&out, origin);
+			else if (tokens[i].which == 2)
+				strbuf_adds(&out, l->facts->machine == ELF_MACHINE_AARCH64
+							  ? "aarch64"
+							  : "x86_64");
 			else if (l->facts->is_debian_libc)
 				strbuf_addf(&out, "lib/%s", machine_triplet(l->facts->machine));
 			else
@@ -129,13 +176,20 @@ static bool try_rpath(struct loader *l, const struct loader_link *from, const ch
 	return false;
 }
 
-static bool try_environment(struct loader *l, const char *name, const struct elf_facts *like,
-			    struct loader_hit *out)
+/* Elements may use $ORIGIN: that of the program. */
+static bool try_environment(struct loader *l, const struct loader_link *from, const char *name,
+			    const struct elf_facts *like, struct loader_hit *out)
 {
 	const struct search_dirs *dirs = &l->facts->environment;
 
+	while (from->loaded_by)
+		from = from->loaded_by;
 	for (size_t i = 0; i < dirs->len; i++) {
-		if (*dirs->items[i].path && try_dir(l, dirs->items[i].path, name, like, out)) {
+		const char *dir = dirs->items[i].path;
+
+		if (strchr(dir, '$'))
+			dir = loader_expand(l, slice_str(dir), path_dir(l->facts, from->path));
+		if (*dir && try_dir(l, dir, name, like, out)) {
 			out->via = "LD_LIBRARY_PATH";
 			return true;
 		}
@@ -242,23 +296,25 @@ bool loader_find(struct loader *l, const struct loader_link *from, const char *n
 		return out->object && elf_same_class(out->object->elf, like);
 	}
 	return is_glibc_itself(l, name, like, out) || try_rpath(l, from, name, like, out) ||
-	       try_environment(l, name, like, out) || try_runpath(l, from, name, like, out) ||
+	       try_environment(l, from, name, like, out) || try_runpath(l, from, name, like, out) ||
 	       try_cache(l, name, like, cache, out) || try_musl_paths(l, name, like, out) ||
 	       try_defaults(l, name, like, out) || is_musl_itself(l, name, out);
 }
 
 /* --- the two caches */
 
+/* Of entries of one name the best variant counts, among equals the first. */
 static void cache_put(struct loader *l, struct map *cache, const struct object *o, const char *name,
-		      const char *path)
+		      const char *path, const char *variant)
 {
+	unsigned rank = hwcaps_rank(variant);
 	const char *key = class_key(l, o->elf, name);
-	struct cached *c;
+	struct cached *c = map_get(cache, key);
 
-	if (map_has(cache, key))
+	if (!rank || (c && c->rank >= rank))
 		return;
 	c = arena_alloc(&l->arena, sizeof(*c));
-	*c = (struct cached){ o, path };
+	*c = (struct cached){ o, path, rank };
 	map_put(cache, key, c);
 }
 
@@ -267,45 +323,126 @@ static void fill_baked(struct loader *l)
 	const struct ldcache *cache = &l->facts->cache;
 
 	for (size_t i = 0; l->facts->has_cache && i < cache->len; i++) {
-		const struct object *o = facts_object(l->facts, cache->items[i].path);
+		const struct ldcache_entry *e = &cache->items[i];
+		const struct object *o = facts_object(l->facts, e->path);
 
 		if (o)
-			cache_put(l, &l->baked, o, cache->items[i].soname, cache->items[i].path);
+			cache_put(l, &l->baked, o, e->soname, e->path, e->hwcaps);
 	}
 }
 
-/* ldconfig takes what is named like a library, and files it under its soname. */
-static void cache_dir(struct loader *l, const char *dir)
+/* What ldconfig would file under one soname of a directory. */
+struct filed {
+	const char *soname;
+	const char *name; /* of the entry */
+	const struct object *object;
+	bool is_link;
+};
+
+struct filed_list {
+	struct filed *items;
+	size_t len, cap;
+};
+
+/* A link that is named as its soname, or the linker's "libx.so": filed under its own name. */
+static bool is_plain_link(const struct tree_node *node, const char *name, const char *soname)
+{
+	size_t len = strlen(name);
+
+	if (node->entry.type != TAR_SYMLINK)
+		return false;
+	return str_equal(name, soname) ||
+	       (len >= 3 && str_ends(name, ".so") && strncmp(name, soname, len - 3) == 0);
+}
+
+static void file_it(struct filed_list *list, const struct filed *new)
+{
+	for (size_t i = 0; i < list->len; i++) {
+		struct filed *old = &list->items[i];
+
+		if (!str_equal(old->soname, new->soname) ||
+		    !elf_same_class(old->object->elf, new->object->elf))
+			continue;
+		if ((!new->is_link && old->is_link) ||
+		    (new->is_link == old->is_link &&ldcache_compare(old->name, new->name) < 0))
+			*old = *new;
+		return;
+	}
+	vec_push(list, *new);
+}
+
+/* The cache says the soname; a file that has it stays where a link would be made. */
+static void put_filed(struct loader *l, const struct filed *f, const char *dir, const char *variant)
+{
+	const char *path = arena_printf(&l->arena, "%s/%s", dir, *variant ? f->name : f->soname);
+	const struct tree_node *there =
+		facts_lookup(l->facts, arena_printf(&l->arena, "%s/%s", facts_real(l->facts, dir),
+						    path_name(path)));
+	const struct object *o = f->object;
+
+	if (there && there->entry.type != TAR_SYMLINK)
+		o = facts_object(l->facts, path);
+	if (o)
+		cache_put(l, &l->rebuilt, o, f->soname, path, variant);
+}
+
+/*
+ * ldconfig takes what is named like a library and files it under its soname, for which it makes a
+ * link; in a directory of variants under its own name.
+ */
+static void cache_dir(struct loader *l, const char *dir, const char *variant)
 {
 	struct tree_nodes nodes = { 0 };
+	struct filed_list list = { 0 };
 
 	facts_list(l->facts, dir, &nodes);
 	for (size_t i = 0; i < nodes.len; i++) {
-		const char *name = path_name(nodes.items[i]->entry.path), *path;
+		const char *name = path_name(nodes.items[i]->entry.path);
 		const struct object *o;
+		struct filed new;
 
 		if (!(str_starts(name, "lib") || str_starts(name, "ld-")) || !strstr(name, ".so"))
 			continue;
-		path = arena_printf(&l->arena, "%s/%s", dir, name);
-		o = facts_object(l->facts, path);
+		o = facts_object(l->facts, arena_printf(&l->arena, "%s/%s", dir, name));
 		if (!o)
 			continue;
-		if (o->elf->soname)
-			cache_put(l, &l->rebuilt, o, o->elf->soname,
-				  arena_printf(&l->arena, "%s/%s", dir, o->elf->soname));
-		cache_put(l, &l->rebuilt, o, name, path);
+		new = (struct filed){ .soname = o->elf->soname ? o->elf->soname : name,
+				      .name = name,
+				      .object = o };
+		new.is_link = is_plain_link(nodes.items[i], name, new.soname);
+		if (new.is_link)
+			new.soname = name;
+		file_it(&list, &new);
 	}
+	for (size_t i = 0; i < list.len; i++)
+		put_filed(l, &list.items[i], dir, variant);
+	vec_release(&list);
 	vec_release(&nodes);
+}
+
+/* A directory and its variants, once, whatever names lead to it. */
+static void cache_tree(struct loader *l, const char *dir, struct map *seen)
+{
+	const char *real = facts_real(l->facts, dir);
+
+	if (map_has(seen, real))
+		return;
+	map_put(seen, real, seen);
+	cache_dir(l, dir, "");
+	for (size_t i = 0; i < ARRAY_LEN(hwcaps); i++)
+		cache_dir(l, arena_printf(&l->arena, "%s/glibc-hwcaps/%s", dir, hwcaps[i]),
+			  hwcaps[i]);
 }
 
 static void fill_rebuilt(struct loader *l)
 {
 	const char *const *defaults = loader_default_dirs(l->facts, l->facts->machine, true);
+	cleanup_map struct map seen = { 0 };
 
 	for (size_t i = 0; i < l->facts->conf.len; i++)
-		cache_dir(l, l->facts->conf.items[i].path);
+		cache_tree(l, l->facts->conf.items[i].path, &seen);
 	for (; *defaults; defaults++)
-		cache_dir(l, *defaults);
+		cache_tree(l, *defaults, &seen);
 }
 
 struct loader *loader_new(struct facts *facts)
