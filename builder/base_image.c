@@ -294,6 +294,8 @@ static int look_around(struct base_image *base, const struct component *tree, st
 
 		if (str_starts(path, "lib/ld-musl-") || str_starts(path, "usr/lib/ld-musl-"))
 			base->musl = true;
+		base->rpm |= str_ends(path, "/rpm/rpmdb.sqlite") ||
+			     str_ends(path, "/rpm/Packages.db") || str_ends(path, "/rpm/Packages");
 		note_distribution(base, path);
 		note_cuda(base, path);
 		note_library(base, path);

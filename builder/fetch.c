@@ -277,6 +277,44 @@ int fetch_lock(const struct fetch_request *request, struct fetch_result *out, st
 	return 0;
 }
 
+static int carry_one(const struct lock_input *in, struct store *from, struct store *to,
+		     struct error *err)
+{
+	cleanup_store_put struct store_pending pending = { 0 };
+	cleanup_stream struct stream *s = store_read(from, &in->digest, in->size, err);
+	struct digest digest;
+	uint64_t size;
+
+	if (!s || store_put_open(to, &pending, err) < 0 ||
+	    sink_copy(pending.sink, s, NULL, err) < 0 ||
+	    store_put_commit(&pending, &in->digest, in->size, &digest, &size, err) < 0)
+		return error_wrap(err, "%s %s", in->name, in->version);
+	return 0;
+}
+
+int fetch_carry(const struct lockfile *lock, struct store *from, struct store *to,
+		struct fetch_result *out, struct error *err)
+{
+	*out = (struct fetch_result){ 0 };
+	for (size_t p = 0; p < lock->platforms.len; p++) {
+		for (size_t i = 0; i < lock->platforms.items[p].inputs.len; i++) {
+			const struct lock_input *in = &lock->platforms.items[p].inputs.items[i];
+
+			if (in->kind == LOCK_TREE)
+				continue;
+			out->inputs++;
+			out->bytes += in->size;
+			if (store_has(to, &in->digest, in->size))
+				continue;
+			if (carry_one(in, from, to, err) < 0)
+				return -1;
+			out->fetched++;
+			out->fetched_bytes += in->size;
+		}
+	}
+	return 0;
+}
+
 const struct lock_input *fetch_missing(const struct lockfile *lock, struct store *store)
 {
 	for (size_t p = 0; p < lock->platforms.len; p++) {

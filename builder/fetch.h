@@ -42,6 +42,13 @@ struct fetch_result {
  */
 int fetch_lock(const struct fetch_request *request, struct fetch_result *out,
 	       struct error *err) MUST_USE;
+/*
+ * Copy the inputs of a lock from one store to another, each proven on the way: a folder to carry to
+ * where there is no network, which then is the store of `build --offline`. *out counts what was
+ * copied as fetched. ERROR_NOT_FOUND, ERROR_INTEGRITY, ERROR_SYSTEM.
+ */
+int fetch_carry(const struct lockfile *lock, struct store *from, struct store *to,
+		struct fetch_result *out, struct error *err) MUST_USE;
 /* The first input that is not in the store, or NULL: what `build --offline` needs to know. */
 const struct lock_input *fetch_missing(const struct lockfile *lock, struct store *store);
 

@@ -260,6 +260,13 @@ static int resolve_apt(struct locking *l, const struct stack_stage *stage,
 	int rc = 0;
 
 	collect(l, stage, orders, SOURCE_APT, &requests);
+	if (requests.len && l->context.base && l->context.base->dpkg == BASE_DPKG_NONE &&
+	    (l->context.base->rpm || l->context.base->musl))
+		out_warn(l->request->out,
+			 "stage %s: the base image (%s) is no Debian: its packages do not count as "
+			 "installed",
+			 stage->name,
+			 *l->context.base->system ? l->context.base->system : "unknown");
 	if (requests.len)
 		rc = apt_resolve(&l->context, requests.items, requests.len, false, err);
 	vec_release(&requests);
@@ -273,7 +280,13 @@ static int resolve_rpm(struct locking *l, const struct stack_stage *stage,
 	int rc = 0;
 
 	collect(l, stage, orders, SOURCE_RPM_MD, &requests);
-	if (requests.len)
+	if (requests.len && l->context.base)
+		rc = stack_error(l->stack, stage->place, err,
+				 "stage %s: .rpm packages upon a base image are not possible yet, "
+				 "since its database is not gone on with; take them from a base "
+				 "image that has them, or the system from packages",
+				 stage->name);
+	else if (requests.len)
 		rc = rpmmd_resolve(&l->context, requests.items, requests.len, err);
 	vec_release(&requests);
 	return rc;

@@ -484,6 +484,23 @@ static void assert_disjoint(struct rootfs *r, const struct plan *plan)
 	}
 }
 
+/* Directories that the base has without an entry of their own. */
+static void know_parents(struct maker *m, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	while (slash) {
+		cleanup_free char *dir = xstrndup(path, (size_t)(slash - path));
+		struct rootfs_node *n = rootfs_lookup(m->rootfs, dir);
+
+		if (map_has(&m->set_dirs, dir)) /* then its parents are known too */
+			return;
+		if (n && n->tar.type == TAR_DIR)
+			map_put(&m->set_dirs, n->tar.path, &n->tar);
+		slash = memrchr(path, '/', (size_t)(slash - path));
+	}
+}
+
 /* The base's directories are set as they are by layers below ours. */
 static void know_base_dirs(struct maker *m)
 {
@@ -497,6 +514,8 @@ static void know_base_dirs(struct maker *m)
 
 			if (n && n->tar.type == TAR_DIR && n->owner == part->component)
 				map_put(&m->set_dirs, n->tar.path, &n->tar);
+			if (n)
+				know_parents(m, n->tar.path);
 		}
 	}
 }

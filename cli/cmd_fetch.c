@@ -8,6 +8,11 @@
 static const struct option options[] = {
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
+	{ .name = "to",
+	  .letter = 't',
+	  .value = "DIR",
+	  .help = "also copy the inputs to the folder DIR, a store to carry to where there is no "
+		  "network" },
 	{ .name = "jobs", .letter = 'j', .value = "N", .help = "transfers at a time (default 4)" },
 	{ 0 },
 };
@@ -43,6 +48,26 @@ static int locks_of(const struct invocation *in, struct paths *out, struct error
 	return 0;
 }
 
+/* --to: the inputs in a store of their own. */
+static int carry(const struct invocation *in, const char *path, const struct lockfile *lock,
+		 struct store *store, struct error *err)
+{
+	const char *dir = option_text(in, "to", NULL);
+	cleanup_store struct store *to = NULL;
+	struct fetch_result result;
+	char size[32];
+
+	if (!dir)
+		return 0;
+	to = store_open(dir, err);
+	if (!to || fetch_carry(lock, store, to, &result, err) < 0)
+		return error_wrap(err, "copy the inputs to %s", dir);
+	out_note(in->out,
+		 "%s: %zu inputs of %s, %s copied now; build there with --offline --store %s", dir,
+		 result.inputs, path, out_size(result.fetched_bytes, size), dir);
+	return 0;
+}
+
 static int fetch_one(const struct invocation *in, const char *path, struct store *store,
 		     uint64_t jobs, struct error *err)
 {
@@ -62,6 +87,9 @@ static int fetch_one(const struct invocation *in, const char *path, struct store
 	char a[32], b[32];
 	int rc;
 
+	if (!fs_exists(AT_FDCWD, path))
+		return error_set(err, ERROR_USAGE,
+				 "%s: there is no such lock; `gpuimg lock` writes one", path);
 	if (lockfile_read(path, &lock, err) < 0)
 		return -1;
 	rc = fetch_lock(&request, &result, err);
@@ -70,7 +98,7 @@ static int fetch_one(const struct invocation *in, const char *path, struct store
 		return error_wrap(err, "fetch %s", path);
 	out_note(in->out, "%s: %zu inputs, %s; %zu fetched now, %s", path, result.inputs,
 		 out_size(result.bytes, a), result.fetched, out_size(result.fetched_bytes, b));
-	return 0;
+	return carry(in, path, &lock, store, err);
 }
 
 static int run(const struct invocation *in, struct error *err)
@@ -101,7 +129,8 @@ const struct command command_fetch = {
 		"manifest with a\n"
 		"matrix has several locks; --set and --variant choose among them.",
 	.examples = "gpuimg fetch stack.lock.json\n"
-		    "gpuimg fetch stack.yaml           # the lock beside it\n",
+		    "gpuimg fetch stack.yaml           # the lock beside it\n"
+		    "gpuimg fetch --to /media/usb/store stack.lock.json    # to carry elsewhere\n",
 	.options = options,
 	.args_min = 1,
 	.args_max = 1,

@@ -202,9 +202,9 @@ tool 1.0 install ok installed" ]
 	umoci config --image base:1 --config.env NEW=1
 	skopeo copy --quiet --dest-tls-verify=false oci:base:1 "docker://$REGISTRY/sys/base:1"
 	export GPUIMG_STORE=$WORK/s2
-	run -0 gpuimg fetch stack.lock.json
+	run -0 gpuimg fetch --to "$WORK/carried" stack.lock.json
 	stop_registry
-	run -0 gpuimg build --offline --no-lint --to oci:out2:t stack.yaml
+	run -0 gpuimg build --offline --no-lint --store "$WORK/carried" --to oci:out2:t stack.yaml
 	run -0 diff -r out out2
 	index=$(digest_of out t)
 	manifest=$(jq -r '.manifests[0].digest' "out/blobs/sha256/${index#*:}")
