@@ -293,10 +293,12 @@ void trust_bundle(const struct trust *t, unsigned purpose, struct strbuf *out)
 				slice_equal(t->certificates.items[k].der, c->der);
 		if (again || !trust_serves(t, c, purpose))
 			continue;
+		if (out->len)
+			strbuf_addc(out, '\n');
 		if (*c->label)
 			strbuf_addf(out, "# %s\n", c->label);
 		strbuf_adds(out, "-----BEGIN CERTIFICATE-----\n");
 		strbuf_add(out, c->base64.data, c->base64.len);
-		strbuf_adds(out, "-----END CERTIFICATE-----\n\n");
+		strbuf_adds(out, "-----END CERTIFICATE-----\n");
 	}
 }

@@ -59,7 +59,11 @@ int trust_read(struct trust *t, struct slice text, enum trust_default how, struc
 	       struct error *err) MUST_USE;
 /* Whether a certificate is an anchor for a purpose: trusted, blocked nowhere, not for less. */
 bool trust_serves(const struct trust *t, const struct trust_certificate *c, unsigned purpose);
-/* All anchors of a purpose as PEM, "# label" above each, each certificate once. */
+/*
+ * All anchors of a purpose as PEM, "# label" above each, an empty line between them, each
+ * certificate once: the bytes of `trust extract --comment --format=pem-bundle`. `out` is empty
+ * before.
+ */
 void trust_bundle(const struct trust *t, unsigned purpose, struct strbuf *out);
 
 #endif

@@ -37,7 +37,7 @@ static void test_trusted_certificates_are_in_the_bundle_with_their_labels(void *
 {
 	(void)state;
 	assert_bundle("# a comment\n" OBJECT "label: \"The %43A\"\ntrusted: true\n" PEM(ONE),
-		      TRUST_SERVERS, "# The CA\n" PEM(ONE) "\n");
+		      TRUST_SERVERS, "# The CA\n" PEM(ONE));
 	assert_bundle(OBJECT "label: \"CA\"\n" PEM(ONE), TRUST_SERVERS, "");
 }
 
@@ -46,7 +46,7 @@ static void test_distrust_goes_before_trust_in_whatever_order(void **state)
 	(void)state;
 	assert_bundle(OBJECT "trusted: true\n" PEM(ONE) OBJECT "x-distrusted: true\n" PEM(ONE)
 			      OBJECT "trusted: true\n" PEM(TWO),
-		      TRUST_SERVERS, PEM(TWO) "\n");
+		      TRUST_SERVERS, PEM(TWO));
 }
 
 static void test_usage_of_a_key_limits_what_its_certificate_serves(void **state)
@@ -55,8 +55,8 @@ static void test_usage_of_a_key_limits_what_its_certificate_serves(void **state)
 		PUBLIC(KEY_OF_ONE) OBJECT "trusted: true\n" PEM(TWO);
 
 	(void)state;
-	assert_bundle(text, TRUST_SERVERS, PEM(TWO) "\n");
-	assert_bundle(text, TRUST_EMAIL, PEM(ONE) "\n" PEM(TWO) "\n");
+	assert_bundle(text, TRUST_SERVERS, PEM(TWO));
+	assert_bundle(text, TRUST_EMAIL, PEM(ONE) "\n" PEM(TWO));
 }
 
 static void test_several_usages_count_together(void **state)
@@ -64,14 +64,14 @@ static void test_several_usages_count_together(void **state)
 	(void)state;
 	assert_bundle(OBJECT "trusted: true\n" PEM(ONE) USAGE(FOR_MAIL FOR_SERVERS)
 			      PUBLIC(KEY_OF_ONE),
-		      TRUST_SERVERS, PEM(ONE) "\n");
+		      TRUST_SERVERS, PEM(ONE));
 }
 
 static void test_a_certificate_that_comes_twice_is_in_once(void **state)
 {
 	(void)state;
 	assert_bundle(OBJECT "trusted: true\n" PEM(ONE) OBJECT "trusted: true\n" PEM(ONE),
-		      TRUST_ALL, PEM(ONE) "\n");
+		      TRUST_ALL, PEM(ONE));
 }
 
 static void test_plain_pem_is_what_its_folder_says(void **state)
@@ -81,7 +81,7 @@ static void test_plain_pem_is_what_its_folder_says(void **state)
 	cleanup_free char *blocked = bundle_of(PEM(ONE), TRUST_SERVERS, TRUST_BLOCKED);
 
 	(void)state;
-	assert_string_equal(anchor, PEM(ONE) "\n");
+	assert_string_equal(anchor, PEM(ONE));
 	assert_string_equal(plain, "");
 	assert_string_equal(blocked, "");
 }
@@ -90,7 +90,7 @@ static void test_labels_hold_no_control_characters(void **state)
 {
 	(void)state;
 	assert_bundle(OBJECT "label: \"a%0ab%1b[2J\"\ntrusted: true\n" PEM(ONE), TRUST_SERVERS,
-		      "# a?b?[2J\n" PEM(ONE) "\n");
+		      "# a?b?[2J\n" PEM(ONE));
 }
 
 static void test_malformed_blocks_are_told_with_their_line(void **state)
