@@ -289,6 +289,22 @@ static bool from_toolkit(const struct deb_universe *u, const struct roots *roots
 	return false;
 }
 
+/* What a relation demands of the base image's packages costs their bytes twice. */
+static void tell_upgrade(struct apt_session *s, const struct deb_package *p)
+{
+	struct deb_spec spec = { .name = p->name };
+	uint32_t at = s->context->base ? deb_find(&s->universe, &spec, "base") : DEB_NONE;
+	const struct deb_package *old = at == DEB_NONE ? NULL : &s->universe.packages.items[at];
+
+	if (old)
+		out_note(s->context->out,
+			 "%.*s %.*s of the base image is replaced by %.*s, which is needed; the "
+			 "base's files stay in its layers",
+			 (int)p->name.len, (const char *)p->name.data, (int)old->version.len,
+			 (const char *)old->version.data, (int)p->version.len,
+			 (const char *)p->version.data);
+}
+
 static int append(struct apt_session *s, const struct roots *roots, const char *stage,
 		  const struct deb_answer *answer, struct error *err)
 {
@@ -314,6 +330,7 @@ static int append(struct apt_session *s, const struct roots *roots, const char *
 
 		if (index->installed)
 			continue;
+		tell_upgrade(s, p);
 		if (digest_parse_sha256_hex(p->sha256, &input.digest, err) < 0)
 			return error_wrap(err, "%s", input.name);
 		vec_push(&s->context->inputs->inputs, input);

@@ -132,3 +132,27 @@ diff_ids() { skopeo inspect --config "$1" | jq -c .rootfs.diff_ids; }
 	[ "$(jq -c '[.manifests[].platform.architecture]' <<<"$output")" = '["amd64","arm64"]' ]
 	[ -f root/app/etc/one ]
 }
+
+@test "two platforms from real packages in one run, without emulation" {
+	need skopeo umoci file
+	cat >stack.yaml <<-EOF
+		gpuimg: 1
+		name: two
+		platforms: [linux/amd64, linux/arm64]
+		sources: [ { id: os, type: apt, from: host } ]
+		stages: { runtime: { packages: { os: [base-files, base-passwd, dash] } } }
+	EOF
+	run -0 gpuimg build --no-lint --to oci:a:1 stack.yaml
+	run -0 skopeo inspect --raw oci:a:1
+	[ "$(jq -c '[.manifests[].platform.architecture]' <<<"$output")" = '["amd64","arm64"]' ]
+	for arch in amd64 arm64; do
+		skopeo copy --quiet --override-arch $arch oci:a:1 "oci:$arch:1"
+		umoci unpack --rootless --image "$arch:1" "b-$arch" >/dev/null
+	done
+	[[ $(file b-amd64/rootfs/usr/bin/dash) == *x86-64* ]]
+	[[ $(file b-arm64/rootfs/usr/bin/dash) == *aarch64* ]]
+	[ -e b-amd64/rootfs/lib64 ] && [ ! -e b-arm64/rootfs/lib64 ]
+	grep -q 'ld-linux-aarch64.so.1' b-arm64/rootfs/etc/ld.so.cache
+	[ "$(sed -n 's/^Architecture: //p' b-arm64/rootfs/var/lib/dpkg/status | sort -u | tr '\n' ' ')" = "all arm64 " ]
+	run -0 gpuimg lint oci:a:1
+}

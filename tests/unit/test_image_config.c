@@ -53,6 +53,101 @@ static void test_a_gpu_image_says_what_it_needs_of_the_runtime(void **state)
 	assert_string_equal(config_label(&s.config, "io.gpuimg.cuda"), "13.0");
 }
 
+/* What a base image says. */
+static const char base_text[] =
+	"{\"architecture\":\"amd64\",\"os\":\"linux\",\"author\":\"them\",\"config\":{"
+	"\"Cmd\":[\"serve\"],\"Entrypoint\":[\"/entry\"],\"Env\":[\"PATH=/opt/bin:/"
+	"bin\",\"LANG=C\","
+	"\"A=base\",\"B=base\"],\"ExposedPorts\":{\"80/tcp\":{}},\"Labels\":{\"x\":\"base\","
+	"\"y\":\"base\"},\"User\":\"7\",\"WorkingDir\":\"/"
+	"srv\"},\"history\":[{\"created_by\":\"one\"},"
+	"{\"created_by\":\"two\",\"empty_layer\":true}],\"rootfs\":{\"diff_ids\":[],\"type\":"
+	"\"layers\"}}";
+
+static void make_over(struct site *s, const char *image, const char *text, size_t base_layers)
+{
+	cleanup_free char *manifest =
+		xasprintf("gpuimg: 1\nname: a/b\ntag: \"1\"\nbase: { image: \"oci:x\" }\n"
+			  "stages: { runtime: { profile: base } }\nimage: %s\n",
+			  image);
+	struct build_layer layers[3] = { { .title = "0", .base = base_layers > 0 },
+					 { .title = "1", .base = base_layers > 1 },
+					 { .title = "ours" } };
+	struct base_image base = { 0 };
+	struct error err = { 0 };
+	struct image_config_request request = { .stack = &s->stack,
+						.solved = &s->solved,
+						.platform = { "linux", "amd64", NULL },
+						.created = "1980-01-01T00:00:00Z",
+						.cuda_programs = true,
+						.bash = true,
+						.base = &base,
+						.layers = layers,
+						.layer_count = 3 };
+
+	assert_ok(config_parse(slice_str(text), &s->arena, &base.config, &err), err);
+	assert_ok(stack_parse(slice_str(manifest), "stack.yaml", &s->stack, &err), err);
+	s->solved = (struct lock_stack){ "", "", "", "", "", "" };
+	image_config_make(&request, &s->arena, &s->config);
+}
+
+static void test_a_base_images_configuration_goes_on(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	make_over(&s, "{ env: { B: ours }, labels: { y: ours }, expose: [\"443/tcp\"] }", base_text,
+		  1);
+	assert_string_equal(config_env(&s.config, "PATH"), "/usr/local/cuda/bin:/opt/bin:/bin");
+	assert_string_equal(config_env(&s.config, "LANG"), "C");
+	assert_string_equal(config_env(&s.config, "A"), "base");
+	assert_string_equal(config_env(&s.config, "B"), "ours");
+	assert_string_equal(config_label(&s.config, "x"), "base");
+	assert_string_equal(config_label(&s.config, "y"), "ours");
+	assert_string_equal(s.config.user, "7");
+	assert_string_equal(s.config.workdir, "/srv");
+	assert_string_equal(s.config.author, "them");
+	assert_string_equal(s.config.entrypoint.items[0], "/entry");
+	assert_string_equal(s.config.cmd.items[0], "serve");
+	assert_int_equal(s.config.ports.count, 2);
+}
+
+static void test_an_entrypoint_of_the_manifest_drops_the_bases_command(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	make_over(&s, "{ entrypoint: [/ours], user: { name: u, uid: 9 } }", base_text, 1);
+	assert_int_equal(s.config.entrypoint.count, 1);
+	assert_string_equal(s.config.entrypoint.items[0], "/ours");
+	assert_int_equal(s.config.cmd.count, 0);
+	assert_string_equal(s.config.user, "9:9");
+}
+
+static void test_a_base_images_history_comes_first_as_it_is(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	make_over(&s, "{}", base_text, 1);
+	assert_int_equal(s.config.history_count, 4);
+	assert_string_equal(s.config.history[0].created_by, "one");
+	assert_true(s.config.history[1].empty_layer);
+	assert_string_equal(s.config.history[3].created_by, "gpuimg ours");
+	assert_int_equal(s.config.diff_id_count, 3);
+}
+
+static void test_a_base_without_a_history_gets_an_entry_for_each_layer(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	make_over(&s, "{}", base_text, 2); /* tells of one layer, and has two */
+	assert_int_equal(s.config.history_count, 3);
+	assert_string_equal(s.config.history[1].created_by, "layer 1 of the base image");
+	assert_string_equal(s.config.history[2].created_by, "gpuimg ours");
+}
+
 static void test_an_image_without_gpus_says_nothing_of_them(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
@@ -97,6 +192,10 @@ static void test_times_are_written_as_rfc_3339_in_utc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_base_images_configuration_goes_on),
+		cmocka_unit_test(test_an_entrypoint_of_the_manifest_drops_the_bases_command),
+		cmocka_unit_test(test_a_base_images_history_comes_first_as_it_is),
+		cmocka_unit_test(test_a_base_without_a_history_gets_an_entry_for_each_layer),
 		cmocka_unit_test(test_a_gpu_image_says_what_it_needs_of_the_runtime),
 		cmocka_unit_test(test_an_image_without_gpus_says_nothing_of_them),
 		cmocka_unit_test(test_the_manifest_wins_and_no_variable_stands_twice),
