@@ -940,7 +940,14 @@ static const char overlays[] =
 	"and\n"
 	"defaults that are written out change nothing, a value that changes makes it stale, and so "
 	"does\n"
-	"a requirements file or a `pylock.toml`.\n";
+	"a requirements file or a `pylock.toml`.\n\n"
+	"Private package indexes: what pip would show them is shown for their wheels too, when "
+	"they are\n"
+	"locked and when they are fetched: `user:secret@` in `PIP_INDEX_URL`, "
+	"`PIP_EXTRA_INDEX_URL` or\n"
+	"pip's configuration for the same server, else the netrc file. None of it is in a lock, a "
+	"log or\n"
+	"an error text.\n";
 
 void stack_keys_markdown(struct strbuf *out)
 {
