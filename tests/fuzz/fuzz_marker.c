@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void check_marker(struct slice marker)
 {
-	static const struct marker_environment e = { "3.11", "3.11.2", "x86_64" };
+	static const struct marker_environment e = { "3.11", "3.11.2", "x86_64", " main dev " };
 	cleanup_strbuf struct strbuf twice = { 0 };
 	struct error err = { 0 };
 	bool once, again;
