@@ -9,6 +9,7 @@ void assembled_release(struct assembled *assembled)
 		return;
 	rootfs_release(&assembled->rootfs);
 	vec_release(&assembled->finish.actions);
+	vec_release(&assembled->finish.overrides);
 }
 
 /* Opening one input on a thread of the pool. */
@@ -227,9 +228,13 @@ static int open_all(const struct assembly *a, const struct stack_stage *stage, s
 			rc = -1;
 		}
 		if (rc == 0)
-			rc = rootfs_add(r, o->component, err);
+			finish_diversions(o->component, r);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (rc == 0)
+			rc = rootfs_add(r, openings[i].component, err);
 		else
-			component_free(o->component);
+			component_free(openings[i].component);
 	}
 	return rc;
 }

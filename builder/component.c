@@ -164,6 +164,7 @@ void component_free(struct component *c)
 	vec_release(&c->entries);
 	vec_release(&c->scripts);
 	vec_release(&c->owners);
+	vec_release(&c->controls);
 	arena_release(&c->arena);
 	free(c);
 }

@@ -75,6 +75,13 @@ struct component_owner {
 	const char *user, *group;
 };
 
+/* A control file that only goes to the package database. */
+struct component_control {
+	const char *name; /* "shlibs" */
+	struct slice text;
+	uint32_t mode;
+};
+
 struct component {
 	struct arena arena;
 	enum component_kind kind;
@@ -102,6 +109,10 @@ struct component {
 		struct component_script *items;
 		size_t len, cap;
 	} scripts;
+	struct {
+		struct component_control *items;
+		size_t len, cap;
+	} controls; /* its other control files: shlibs, symbols, templates … */
 	bool requested, toolkit;
 };
 

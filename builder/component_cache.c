@@ -5,11 +5,11 @@
 #include "base/vec.h"
 
 /* A member more of struct component must be kept here too, or be the caller's to set. */
-_Static_assert(sizeof(struct component) == 320, "component_cache.c knows all members");
+_Static_assert(sizeof(struct component) == 344, "component_cache.c knows all members");
 
 enum { TRAILER_BYTES = 192, LISTING_MAX = 256 * 1024 * 1024 };
 
-static const char heading[] = "gpuimg unpacked 1";
+static const char heading[] = "gpuimg unpacked 2";
 
 static void put_u64(struct strbuf *out, uint64_t value)
 {
@@ -151,6 +151,12 @@ static void put_component(struct strbuf *out, const struct component *c)
 		put_slice(out, slice_of(c->scripts.items[i].text, c->scripts.items[i].len));
 		put_text(out, c->scripts.items[i].interpreter);
 	}
+	put_u64(out, c->controls.len);
+	for (size_t i = 0; i < c->controls.len; i++) {
+		put_text(out, c->controls.items[i].name);
+		put_slice(out, c->controls.items[i].text);
+		put_u64(out, c->controls.items[i].mode);
+	}
 	put_u64(out, c->entries.len);
 	for (size_t i = 0; i < c->entries.len; i++)
 		put_entry(out, &c->entries.items[i]);
@@ -186,6 +192,14 @@ static void take_component(struct reader *r, struct component *c)
 		s->text = (const char *)text.data;
 		s->len = text.len;
 		s->interpreter = take_text(r, &c->arena);
+	}
+	count = reader_u64(r);
+	for (uint64_t i = 0; !r->bad && i < count; i++) {
+		struct component_control *control = vec_add(&c->controls);
+
+		control->name = take_text(r, &c->arena);
+		control->text = take_slice(r, &c->arena);
+		control->mode = (uint32_t)reader_u64(r);
 	}
 	count = reader_u64(r);
 	for (uint64_t i = 0; !r->bad && i < count; i++)

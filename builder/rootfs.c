@@ -44,6 +44,7 @@ void rootfs_release(struct rootfs *r)
 	}
 	vec_release(&r->parts);
 	vec_release(&r->removed);
+	vec_release(&r->diversions);
 	map_release(&r->by_path);
 	free(r->last_dir);
 	free(r->last_placed);
@@ -226,6 +227,29 @@ static int meet(struct rootfs_node *n, struct component *c, size_t index,
 	return 0;
 }
 
+void rootfs_divert(struct rootfs *r, const char *package, const char *path, const char *to)
+{
+	struct rootfs_diversion d = { arena_strdup(&r->arena, path), arena_strdup(&r->arena, to),
+				      arena_strdup(&r->arena, package) };
+
+	for (size_t i = 0; i < r->diversions.len; i++) {
+		if (str_equal(r->diversions.items[i].path, path))
+			return;
+	}
+	vec_push(&r->diversions, d);
+}
+
+static const char *diverted(const struct rootfs *r, const struct component *c, const char *path)
+{
+	for (size_t i = 0; c->kind == COMPONENT_DEB && i < r->diversions.len; i++) {
+		const struct rootfs_diversion *d = &r->diversions.items[i];
+
+		if (str_equal(d->path, path) && !str_equal(d->package, c->name))
+			return d->to;
+	}
+	return path;
+}
+
 static int add_entry(struct rootfs *r, struct component *c, size_t index, struct rootfs_node **out,
 		     struct error *err)
 {
@@ -234,11 +258,11 @@ static int add_entry(struct rootfs *r, struct component *c, size_t index, struct
 	struct rootfs_node *n;
 
 	*out = NULL;
-	tar.path = rootfs_place(r, e->tar.path, err);
+	tar.path = rootfs_place(r, diverted(r, c, e->tar.path), err);
 	if (!tar.path)
 		return -1;
 	if (tar.type == TAR_HARDLINK) {
-		tar.link = rootfs_place(r, e->tar.link, err);
+		tar.link = rootfs_place(r, diverted(r, c, e->tar.link), err);
 		if (!tar.link)
 			return -1;
 	}

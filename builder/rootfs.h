@@ -40,6 +40,11 @@ struct rootfs_nodes {
 	size_t len, cap;
 };
 
+/* A path that a package took over: what others bring there goes to `to`. No leading "/". */
+struct rootfs_diversion {
+	const char *path, *to, *package;
+};
+
 struct rootfs {
 	struct arena arena;
 	struct map by_path;          /* struct rootfs_node */
@@ -47,7 +52,11 @@ struct rootfs {
 	struct {
 		struct rootfs_part *items;
 		size_t len, cap;
-	} parts;                      /* in the order they were added */
+	} parts; /* in the order they were added */
+	struct {
+		struct rootfs_diversion *items;
+		size_t len, cap;
+	} diversions;                 /* in the order they were made */
 	char *last_dir, *last_placed; /* the directory resolved last, and its result */
 };
 
@@ -62,6 +71,9 @@ int rootfs_add(struct rootfs *r, struct component *c, struct error *err) MUST_US
  */
 void rootfs_attach(struct rootfs *r, struct component *c);
 int rootfs_add_new(struct rootfs *r, struct component *c, struct error *err) MUST_USE;
+
+/* Later entries of packages other than `package` that bring `path` land at `to`. Copies. */
+void rootfs_divert(struct rootfs *r, const char *package, const char *path, const char *to);
 
 /* The node at exactly `path`, or NULL. */
 struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path);

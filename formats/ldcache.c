@@ -343,8 +343,9 @@ static void put_u32(struct strbuf *b, uint32_t v)
 	strbuf_add(b, bytes, sizeof(bytes));
 }
 
-static void put_extensions(struct strbuf *out, size_t start, const char **hwcaps,
-			   size_t hwcap_count, const struct cached_texts *texts, uint32_t base)
+static void put_extensions(struct strbuf *out, size_t start, const char *generator,
+			   const char **hwcaps, size_t hwcap_count,
+			   const struct cached_texts *texts, uint32_t base)
 {
 	uint32_t sections = hwcap_count ? 2 : 1;
 	uint32_t body = (uint32_t)(out->len - start) + 8 + 16 * sections;
@@ -355,7 +356,7 @@ static void put_extensions(struct strbuf *out, size_t start, const char **hwcaps
 	put_u32(out, SECTION_GENERATOR);
 	put_u32(out, 0);
 	put_u32(out, body + hwcap_bytes);
-	put_u32(out, (uint32_t)strlen(GENERATOR));
+	put_u32(out, (uint32_t)strlen(generator));
 	if (hwcap_count) {
 		put_u32(out, SECTION_HWCAPS);
 		put_u32(out, 0);
@@ -364,7 +365,7 @@ static void put_extensions(struct strbuf *out, size_t start, const char **hwcaps
 	}
 	for (size_t i = 0; i < hwcap_count; i++)
 		put_u32(out, base + text_find(texts, hwcaps[i])->offset);
-	strbuf_adds(out, GENERATOR);
+	strbuf_adds(out, generator);
 }
 
 static size_t collect_hwcaps(const struct ldcache_entry *entries, size_t count, const char **names)
@@ -411,6 +412,12 @@ static void push_text(struct cached_texts *texts, const char *text)
 
 void ldcache_write(const struct ldcache_entry *entries, size_t count, struct strbuf *out)
 {
+	ldcache_write_as(GENERATOR, entries, count, out);
+}
+
+void ldcache_write_as(const char *generator, const struct ldcache_entry *entries, size_t count,
+		      struct strbuf *out)
+{
 	cleanup_free struct sorted_entry *sorted = xcalloc(count + 1, sizeof(*sorted));
 	cleanup_free const char **hwcaps = xcalloc(count + 1, sizeof(*hwcaps));
 	size_t hwcap_count = collect_hwcaps(entries, count, hwcaps), start = out->len;
@@ -442,6 +449,6 @@ void ldcache_write(const struct ldcache_entry *entries, size_t count, struct str
 			  hwcap_value(sorted[i].entry->hwcaps, hwcaps, hwcap_count));
 	strbuf_add(out, strbuf_text(&strings), strings.len);
 	strbuf_add_zeros(out, extensions - base - strings.len);
-	put_extensions(out, start, hwcaps, hwcap_count, &texts, base);
+	put_extensions(out, start, generator, hwcaps, hwcap_count, &texts, base);
 	vec_release(&texts);
 }

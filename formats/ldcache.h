@@ -41,6 +41,9 @@ void ldcache_release(struct ldcache *cache);
  * loader and `ldconfig -p` accept.
  */
 void ldcache_write(const struct ldcache_entry *entries, size_t count, struct strbuf *out);
+/* The same, with that name of who wrote it instead of ours. */
+void ldcache_write_as(const char *generator, const struct ldcache_entry *entries, size_t count,
+		      struct strbuf *out);
 /* The loader's comparison of names: digits as numbers (glibc _dl_cache_libcmp). */
 int ldcache_compare(const char *a, const char *b);
 

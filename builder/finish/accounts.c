@@ -5,43 +5,49 @@
  * Source: passwd(5), shadow(5), sysusers.d(5), base-passwd.
  */
 #include "builder/finish/accounts.h"
+#include "builder/finish/script_words.h"
+#include "builder/sources/deb_version.h"
 
 struct known {
-	const char *package, *name;
-	int64_t uid, gid; /* uid -1: a group only */
-	const char *home, *shell;
+	const char *name;
+	int64_t uid, gid; /* -1: none */
 };
 
 #define NOLOGIN "/usr/sbin/nologin"
 
-/* Numbers that Debian fixes, and ours (100 to 140) for those that a script would draw. */
+/*
+ * Numbers that Debian fixes, and ours (100 to 140) for those that a script would draw, so that a
+ * name has one number in every image.
+ */
 static const struct known table[] = {
-	{ "apt", "_apt", 42, 65534, "/nonexistent", NOLOGIN },
-	{ "avahi-daemon", "avahi", 113, 113, "/run/avahi-daemon", NOLOGIN },
-	{ "chrony", "_chrony", 109, 109, "/var/lib/chrony", NOLOGIN },
-	{ "cron", "crontab", -1, 123, NULL, NULL },
-	{ "dbus-system-bus-common", "messagebus", 100, 100, "/nonexistent", NOLOGIN },
-	{ "exim4-base", "Debian-exim", 112, 112, "/var/spool/exim4", NOLOGIN },
-	{ "munge", "munge", 103, 103, "/nonexistent", NOLOGIN },
-	{ "nfs-common", "statd", 105, 65534, "/var/lib/nfs", NOLOGIN },
-	{ "openssh-client", "_ssh", -1, 101, NULL, NULL },
-	{ "openssh-server", "sshd", 102, 65534, "/run/sshd", NOLOGIN },
-	{ "polkitd", "polkitd", 125, 125, "/", NOLOGIN },
-	{ "postfix", "postdrop", -1, 111, NULL, NULL },
-	{ "postfix", "postfix", 110, 110, "/var/spool/postfix", NOLOGIN },
-	{ "rpcbind", "_rpc", 104, 65534, "/run/rpcbind", NOLOGIN },
-	{ "slurm-wlm-basic-plugins", "slurm", 64030, 64030, "/nonexistent", NOLOGIN },
-	{ "slurmd", "slurm", 64030, 64030, "/nonexistent", NOLOGIN },
-	{ "ssl-cert", "ssl-cert", -1, 116, NULL, NULL },
-	{ "systemd", "systemd-journal", -1, 126, NULL, NULL },
-	{ "systemd", "systemd-network", 998, 998, "/", NOLOGIN },
-	{ "systemd", "systemd-timesync", 997, 997, "/", NOLOGIN },
-	{ "tcpdump", "tcpdump", 107, 107, "/nonexistent", NOLOGIN },
-	{ "udev", "input", -1, 119, NULL, NULL },
-	{ "udev", "kvm", -1, 121, NULL, NULL },
-	{ "udev", "render", -1, 122, NULL, NULL },
-	{ "udev", "sgx", -1, 120, NULL, NULL },
-	{ "uuid-runtime", "uuidd", 106, 106, "/run/uuidd", NOLOGIN },
+	{ "_apt", 42, -1 },
+	{ "Debian-exim", 112, 112 },
+	{ "_chrony", 109, 109 },
+	{ "_rpc", 104, -1 },
+	{ "_ssh", -1, 101 },
+	{ "avahi", 113, 113 },
+	{ "crontab", -1, 123 },
+	{ "input", -1, 119 },
+	{ "kvm", -1, 121 },
+	{ "messagebus", 117, 117 },
+	{ "munge", 103, 103 },
+	{ "polkitd", 125, 125 },
+	{ "postdrop", -1, 111 },
+	{ "postfix", 110, 110 },
+	{ "rdma", -1, 124 },
+	{ "render", -1, 122 },
+	{ "sgx", -1, 120 },
+	{ "slurm", 64030, 64030 },
+	{ "ssh", -1, 118 },
+	{ "sshd", 102, -1 },
+	{ "ssl-cert", -1, 116 },
+	{ "statd", 105, -1 },
+	{ "systemd-journal", -1, 126 },
+	{ "systemd-network", 998, 998 },
+	{ "systemd-resolve", 127, 127 },
+	{ "systemd-timesync", 997, 997 },
+	{ "tcpdump", 107, 107 },
+	{ "uuidd", 106, 106 },
 };
 
 enum { LAST_CHANGE_DAYS = 3652 /* 1980-01-01 */, ALLOCATED_FROM = 999, ALLOCATED_TO = 200 };
@@ -73,6 +79,15 @@ static struct group *group_numbered(struct accounts *a, uint64_t gid)
 	return NULL;
 }
 
+static bool user_numbered(const struct accounts *a, uint64_t uid)
+{
+	for (size_t i = 0; i < a->users.len; i++) {
+		if (a->users.items[i].uid == uid)
+			return true;
+	}
+	return false;
+}
+
 static bool id_is_free(const struct accounts *a, uint64_t id)
 {
 	for (size_t i = 0; i < a->users.len; i++) {
@@ -95,9 +110,9 @@ uint64_t accounts_allocate(const struct accounts *a)
 	return id;
 }
 
-void accounts_add_group(struct accounts *a, const char *name, uint64_t gid)
+void accounts_add_group(struct accounts *a, const char *name, uint64_t gid, enum maker maker)
 {
-	struct group g = { .name = name, .members = "", .gid = gid };
+	struct group g = { .name = name, .members = "", .gid = gid, .maker = maker };
 
 	if (!accounts_group(a, name)) {
 		vec_push(&a->groups, g);
@@ -167,8 +182,8 @@ int accounts_read(struct accounts *a, const char *path, bool groups, struct erro
 /* The two accounts that everything assumes. */
 static void add_minimum(struct accounts *a)
 {
-	accounts_add_group(a, "root", 0);
-	accounts_add_group(a, "nogroup", 65534);
+	accounts_add_group(a, "root", 0, BY_MASTER);
+	accounts_add_group(a, "nogroup", 65534, BY_MASTER);
 	accounts_add_user(
 		a, (struct user){
 			   .name = "root", .gecos = "root", .home = "/root", .shell = "/bin/sh" });
@@ -180,70 +195,134 @@ static void add_minimum(struct accounts *a)
 					    .gid = 65534 });
 }
 
-/* Files of a package that belong to a group of the table, where the group has another number. */
-static void move_group(struct accounts *a, const struct known *k, uint64_t gid)
+static const struct known *known_account(const char *name)
 {
-	for (size_t i = 0; i < a->f->rootfs->parts.len; i++) {
-		struct rootfs_part *part = &a->f->rootfs->parts.items[i];
+	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+		if (str_equal(table[i].name, name))
+			return &table[i];
+	}
+	return NULL;
+}
 
-		if (part->component->kind != COMPONENT_DEB ||
-		    !str_equal(part->component->name, k->package))
-			continue;
-		for (size_t n = 0; n < part->nodes.len; n++) {
-			struct rootfs_node *node = part->nodes.items[n];
+/* The number of the table, where nobody has it yet, else one that is free. */
+static uint64_t number_of(struct accounts *a, const char *name, bool group)
+{
+	const struct known *k = known_account(name);
+	int64_t id = k ? group ? k->gid : k->uid : -1;
 
-			if (node && node->owner == part->component &&
-			    node->tar.gid == (uint64_t)k->gid)
-				node->tar.gid = gid;
+	if (id >= 0 && id != 65534 &&
+	    (group ? !group_numbered(a, (uint64_t)id) : !user_numbered(a, (uint64_t)id)))
+		return (uint64_t)id;
+	return accounts_allocate(a);
+}
+
+/* What a script asks of adduser, addgroup, useradd or groupadd. */
+struct asked {
+	const char *names[2]; /* the account, or a user and the group it joins */
+	size_t count;
+	const char *home, *shell, *gecos, *group, *uid, *gid;
+	bool system, own_group, no_home;
+};
+
+static void read_asked(const struct script_command *c, struct asked *out)
+{
+	static const struct {
+		const char *option;
+		size_t offset;
+	} valued[] = {
+		{ "--home", offsetof(struct asked, home) },
+		{ "--home-dir", offsetof(struct asked, home) },
+		{ "-d", offsetof(struct asked, home) },
+		{ "--shell", offsetof(struct asked, shell) },
+		{ "-s", offsetof(struct asked, shell) },
+		{ "--gecos", offsetof(struct asked, gecos) },
+		{ "--comment", offsetof(struct asked, gecos) },
+		{ "-c", offsetof(struct asked, gecos) },
+		{ "--ingroup", offsetof(struct asked, group) },
+		{ "--gid", offsetof(struct asked, gid) },
+		{ "-g", offsetof(struct asked, gid) },
+		{ "--uid", offsetof(struct asked, uid) },
+		{ "-u", offsetof(struct asked, uid) },
+	};
+
+	for (size_t i = 1; i < c->count; i++) {
+		const char *w = c->words[i], *equals = strchr(w, '=');
+		size_t len = equals ? (size_t)(equals - w) : strlen(w), k = 0;
+
+		while (k < ARRAY_LEN(valued) &&
+		       (strlen(valued[k].option) != len || strncmp(valued[k].option, w, len) != 0))
+			k++;
+		if (k < ARRAY_LEN(valued)) {
+			*(const char **)((uint8_t *)out + valued[k].offset) =
+				equals             ? equals + 1
+				: i + 1 < c->count ? c->words[++i]
+						   : "";
+		} else if (str_equal(w, "--system") || str_equal(w, "-r")) {
+			out->system = true;
+		} else if (str_equal(w, "--group")) {
+			out->own_group = true;
+		} else if (str_equal(w, "--no-create-home") || str_equal(w, "-M")) {
+			out->no_home = true;
+		} else if (w[0] != '-' && out->count < ARRAY_LEN(out->names)) {
+			out->names[out->count++] = w;
 		}
 	}
 }
 
-/* The number of a known group: the base image's where it has the group, a free one otherwise. */
-static uint64_t known_group(struct accounts *a, const struct known *k)
+static void join_group(struct accounts *a, const char *user, const char *group)
 {
-	const struct group *there = accounts_group(a, k->name),
-			   *taken = group_numbered(a, (uint64_t)k->gid);
-	uint64_t gid = there ? there->gid : taken ? accounts_allocate(a) : (uint64_t)k->gid;
+	struct group *g = accounts_group(a, group);
+	cleanup_free char *padded = NULL, *wanted = xasprintf(",%s,", user);
 
-	accounts_add_group(a, k->name, gid);
-	if (gid != (uint64_t)k->gid)
-		move_group(a, k, gid);
-	return gid;
+	if (!g || !accounts_user(a, user))
+		return;
+	padded = xasprintf(",%s,", g->members);
+	if (!strstr(padded, wanted))
+		g->members = *g->members ? arena_printf(&a->arena, "%s,%s", g->members, user)
+					 : arena_strdup(&a->arena, user);
 }
 
-static bool uid_is_free(const struct accounts *a, uint64_t uid)
+static void add_asked_group(struct accounts *a, const char *name, const char *number)
 {
-	for (size_t i = 0; i < a->users.len; i++) {
-		if (a->users.items[i].uid == uid)
-			return false;
+	uint64_t gid;
+
+	if (accounts_group(a, name))
+		return;
+	if (!number || !slice_u64(slice_str(number), &gid) || gid > UINT32_MAX)
+		gid = number_of(a, name, true);
+	accounts_add_group(a, name, gid, BY_SCRIPT);
+}
+
+static void add_asked_user(struct accounts *a, const struct asked *q, bool useradd)
+{
+	const char *name = q->names[0], *group = q->group ? q->group : q->gid;
+	struct user u = { .name = name, .maker = BY_SCRIPT, .gid = 65534 };
+	const struct group *g;
+
+	if (accounts_user(a, name))
+		return;
+	if (q->own_group || (useradd && !group)) {
+		add_asked_group(a, name, q->uid);
+		group = name;
 	}
-	return true;
-}
-
-static void add_known_row(struct accounts *a, const struct known *k)
-{
-	uint64_t gid = k->gid == 65534 ? 65534 : known_group(a, k);
-
-	if (k->uid >= 0 && !accounts_user(a, k->name))
-		accounts_add_user(a, (struct user){ .name = k->name,
-						    .gecos = "",
-						    .home = k->home,
-						    .shell = k->shell,
-						    .uid = uid_is_free(a, (uint64_t)k->uid)
-								   ? (uint64_t)k->uid
-								   : accounts_allocate(a),
-						    .gid = gid });
-}
-
-static void add_known(struct accounts *a)
-{
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		const struct known *k = &table[i];
-
-		if (rootfs_component(a->f->rootfs, COMPONENT_DEB, k->package))
-			add_known_row(a, k);
+	g = group ? accounts_group(a, group) : NULL;
+	if (g)
+		u.gid = g->gid;
+	else if (group && !slice_u64(slice_str(group), &u.gid))
+		return;
+	if (!q->uid || !slice_u64(slice_str(q->uid), &u.uid) || u.uid > UINT32_MAX)
+		u.uid = number_of(a, name, false);
+	u.home = q->home ? q->home : "/nonexistent";
+	u.shell = q->shell ? q->shell : NOLOGIN;
+	u.gecos = q->gecos ? q->gecos : "";
+	if (a->old_adduser && !useradd) {
+		u.maker = BY_MASTER;
+		u.gecos = q->gecos ? arena_printf(&a->arena, "%s,,,", q->gecos) : "";
 	}
+	accounts_add_user(a, u);
+	if (!useradd && !q->no_home && u.home[0] == '/' && u.home[1] &&
+	    !str_equal(u.home, "/nonexistent") && !str_starts(u.home, "/run/"))
+		finish_dir(a->f, u.home + 1, 0755, u.uid, u.gid);
 }
 
 /* Cuts one word, quoted or not, off a line of sysusers.d. */
@@ -284,15 +363,16 @@ static void take_sysusers_line(struct accounts *a, struct slice line)
 	    strpbrk(shell, ":\n"))
 		return;
 	if (!has_value(first) || !slice_u64(slice_str(first), &uid) || uid > UINT32_MAX)
-		uid = accounts_allocate(a);
+		uid = number_of(a, name, *type == 'g');
 	if (*type == 'g') {
-		accounts_add_group(a, name, uid);
+		accounts_add_group(a, name, uid, BY_SYSUSERS);
 	} else if (*type == 'u' && !accounts_user(a, name)) {
 		struct group *g = colon ? accounts_group(a, colon + 1) : accounts_group(a, name);
 
 		if (!g && !(colon && slice_u64(slice_str(colon + 1), &gid))) {
 			accounts_add_group(a, name,
-					   group_numbered(a, uid) ? accounts_allocate(a) : uid);
+					   group_numbered(a, uid) ? accounts_allocate(a) : uid,
+					   BY_SYSUSERS);
 			g = accounts_group(a, name);
 		}
 		accounts_add_user(a, (struct user){ .name = name,
@@ -300,40 +380,105 @@ static void take_sysusers_line(struct accounts *a, struct slice line)
 						    .home = has_value(home) ? home : "/",
 						    .shell = has_value(shell) ? shell : NOLOGIN,
 						    .uid = uid,
-						    .gid = g ? g->gid : gid });
+						    .gid = g ? g->gid : gid,
+						    .maker = strchr(type, '!') ? BY_SYSUSERS_LOCKED
+									       : BY_SYSUSERS });
 	} else if (*type == 'm') {
-		struct group *g = accounts_group(a, id);
-
-		if (g)
-			g->members = *g->members
-					     ? arena_printf(&a->arena, "%s,%s", g->members, name)
-					     : name;
-		a->changed = a->changed || g;
+		join_group(a, name, id);
 	}
 }
 
-static int read_sysusers(struct accounts *a, struct error *err)
+static int read_sysusers_file(struct accounts *a, const char *path, struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct slice rest, line;
+
+	if (rootfs_read(a->f->rootfs, path, MIB, &text, err) < 0)
+		return -1;
+	rest = strbuf_slice(&text);
+	while (slice_cut(&rest, '\n', &line)) {
+		line = slice_trim(line);
+		if (line.len && line.data[0] != '#')
+			take_sysusers_line(a, line);
+	}
+	return 0;
+}
+
+/* All files, or those that no Debian package brought: their scripts name theirs. */
+static int read_sysusers(struct accounts *a, bool all, struct error *err)
 {
 	struct rootfs_nodes files = { 0 };
 	int rc = 0;
 
 	rootfs_list(a->f->rootfs, "usr/lib/sysusers.d", &files);
 	for (size_t i = 0; i < files.len && rc == 0; i++) {
-		cleanup_strbuf struct strbuf text = { 0 };
-		struct slice rest, line;
+		const struct rootfs_node *n = files.items[i];
 
-		if (!str_ends(files.items[i]->tar.path, ".conf"))
-			continue;
-		rc = rootfs_read(a->f->rootfs, files.items[i]->tar.path, MIB, &text, err);
-		rest = strbuf_slice(&text);
-		while (rc == 0 && slice_cut(&rest, '\n', &line)) {
-			line = slice_trim(line);
-			if (line.len && line.data[0] != '#')
-				take_sysusers_line(a, line);
-		}
+		if (str_ends(n->tar.path, ".conf") && n->tar.type == TAR_FILE &&
+		    (all || !n->owner || n->owner->kind != COMPONENT_DEB))
+			rc = read_sysusers_file(a, n->tar.path, err);
 	}
 	vec_release(&files);
 	return rc;
+}
+
+/* systemd-sysusers [--root=…] [NAME.conf…] of a script. */
+static int run_sysusers(struct accounts *a, const struct script_command *c, struct error *err)
+{
+	bool any = false;
+
+	for (size_t i = 1; i < c->count; i++) {
+		const char *slash = strrchr(c->words[i], '/');
+		cleanup_free char *path =
+			xasprintf("usr/lib/sysusers.d/%s", slash ? slash + 1 : c->words[i]);
+		const struct rootfs_node *n;
+
+		if (!str_ends(c->words[i], ".conf"))
+			continue;
+		any = true;
+		n = rootfs_lookup(a->f->rootfs, path);
+		if (n && n->tar.type == TAR_FILE && read_sysusers_file(a, path, err) < 0)
+			return -1;
+	}
+	return any ? 0 : read_sysusers(a, true, err);
+}
+
+/* Accounts are wanted whatever the test before that asks for them, so reaching is not looked at. */
+static int take_command(void *user, const struct component *c, const struct script_command *command,
+			struct error *err)
+{
+	struct accounts *a = user;
+	const char *word = command->words[0];
+	const char *name = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
+	bool useradd = str_equal(name, "useradd");
+	struct asked q = { 0 };
+
+	(void)c;
+	if (str_equal(name, "systemd-sysusers"))
+		return run_sysusers(a, command, err);
+	if (command->dynamic || (!str_equal(name, "adduser") && !str_equal(name, "addgroup") &&
+				 !useradd && !str_equal(name, "groupadd")))
+		return 0;
+	read_asked(command, &q);
+	for (size_t i = 0; i < q.count; i++) {
+		if (!*q.names[i] || strpbrk(q.names[i], ":\n/%,"))
+			return 0;
+		q.names[i] = arena_strdup(&a->arena, q.names[i]);
+	}
+	if (!q.count || (q.home && strpbrk(q.home, ":\n")) ||
+	    (q.shell && strpbrk(q.shell, ":\n")) || (q.gecos && strpbrk(q.gecos, ":\n")))
+		return 0;
+	q.home = q.home ? arena_strdup(&a->arena, q.home) : NULL;
+	q.shell = q.shell ? arena_strdup(&a->arena, q.shell) : NULL;
+	q.gecos = q.gecos ? arena_strdup(&a->arena, q.gecos) : NULL;
+	if (q.count == 2)
+		join_group(a, q.names[0], q.names[1]);
+	else if (str_starts(name, "addgroup") || str_equal(name, "groupadd") ||
+		 (q.own_group && !q.system))
+		add_asked_group(a, q.names[0], q.gid);
+	else if (q.system)
+		add_asked_user(a, &q, useradd);
+	return 0;
 }
 
 /* image.user: the account, its group and its home. */
@@ -360,7 +505,7 @@ static int add_image_user(struct accounts *a, struct error *err)
 					 image->uid, a->users.items[i].name);
 	}
 	if (!group_numbered(a, image->gid))
-		accounts_add_group(a, image->user_name, image->gid);
+		accounts_add_group(a, image->user_name, image->gid, BY_MASTER);
 	home = image->home ? image->home : arena_printf(&a->arena, "/home/%s", image->user_name);
 	accounts_add_user(a, (struct user){ .name = image->user_name,
 					    .gecos = "",
@@ -401,6 +546,22 @@ static int extend(struct accounts *a, const char *path, struct strbuf *more, str
 	return finish_update(a->f, path, 0640, strbuf_slice(&text), err);
 }
 
+/* No password, in the words of each. */
+static const char *const locked[] = {
+	[BY_MASTER] = "*",
+	[BY_SCRIPT] = "!",
+	[BY_SYSUSERS] = "!*",
+	[BY_SYSUSERS_LOCKED] = "!*",
+};
+
+/* The ages of a password and of the account. */
+static const char *const ages[] = {
+	[BY_MASTER] = "0:99999:7:::",
+	[BY_SCRIPT] = ":::::",
+	[BY_SYSUSERS] = ":::::",
+	[BY_SYSUSERS_LOCKED] = "::::1:",
+};
+
 static int write_users(struct accounts *a, struct error *err)
 {
 	cleanup_strbuf struct strbuf passwd = { 0 }, shadow = { 0 };
@@ -414,7 +575,8 @@ static int write_users(struct accounts *a, struct error *err)
 		}
 		strbuf_addf(&passwd, "%s:x:%" PRIu64 ":%" PRIu64 ":%s:%s:%s\n", u->name, u->uid,
 			    u->gid, u->gecos, u->home, u->shell);
-		strbuf_addf(&shadow, "%s:*:%d:0:99999:7:::\n", u->name, LAST_CHANGE_DAYS);
+		strbuf_addf(&shadow, "%s:%s:%d:%s\n", u->name, locked[u->maker], LAST_CHANGE_DAYS,
+			    ages[u->maker]);
 	}
 	if (a->over_base && extend(a, "etc/shadow", &shadow, err) < 0)
 		return -1;
@@ -434,7 +596,7 @@ static int write_groups(struct accounts *a, struct error *err)
 		strbuf_addf(&group, "%s:%s:%" PRIu64 ":%s\n", g->name, old ? g->password : "x",
 			    g->gid, g->members);
 		if (!old)
-			strbuf_addf(&gshadow, "%s:*::%s\n", g->name, g->members);
+			strbuf_addf(&gshadow, "%s:%s::%s\n", g->name, locked[g->maker], g->members);
 	}
 	if (a->over_base && extend(a, "etc/gshadow", &gshadow, err) < 0)
 		return -1;
@@ -499,9 +661,14 @@ int finish_accounts(struct finish *f, struct error *err)
 	if (rc == 0 && !a.packaged && !a.over_base)
 		add_minimum(&a);
 	if (rc == 0) {
-		add_known(&a);
-		rc = read_sysusers(&a, err);
+		const struct component *c = rootfs_component(f->rootfs, COMPONENT_DEB, "adduser");
+
+		a.old_adduser = c && deb_version_satisfies(slice_str(c->version), DEB_EARLIER,
+							   slice_str("3.122"));
+		rc = finish_commands(f, true, take_command, &a, err);
 	}
+	if (rc == 0)
+		rc = read_sysusers(&a, false, err);
 	if (rc == 0) {
 		rpm_accounts_add(&a);
 		rc = add_image_user(&a, err);

@@ -7,16 +7,21 @@
 
 #include "builder/finish/finish.h"
 
+/* Who makes an account decides how its line in shadow looks. */
+enum maker { BY_MASTER, BY_SCRIPT, BY_SYSUSERS, BY_SYSUSERS_LOCKED };
+
 struct user {
 	const char *name, *gecos, *home, *shell;
 	const char *line; /* as the base image has it; NULL: new */
 	uint64_t uid, gid;
+	enum maker maker;
 };
 
 struct group {
 	const char *name, *members;
 	const char *password, *base_members; /* as the base image has them; NULL: new */
 	uint64_t gid;
+	enum maker maker;
 };
 
 struct accounts {
@@ -32,16 +37,17 @@ struct accounts {
 		struct group *items;
 		size_t len, cap;
 	} groups;
-	bool over_base; /* the base image has accounts, which are kept as they are */
-	bool added;     /* an account that was not read */
-	bool changed;   /* members of a group of the package */
+	bool over_base;   /* the base image has accounts, which are kept as they are */
+	bool added;       /* an account that was not read */
+	bool changed;     /* members of a group of the package */
+	bool old_adduser; /* which made system users like the masters */
 };
 
 struct user *accounts_user(struct accounts *a, const char *name);
 struct group *accounts_group(struct accounts *a, const char *name);
 /* Nothing happens when there is one of that name. */
 void accounts_add_user(struct accounts *a, struct user user);
-void accounts_add_group(struct accounts *a, const char *name, uint64_t gid);
+void accounts_add_group(struct accounts *a, const char *name, uint64_t gid, enum maker maker);
 /* A number that neither a user nor a group has. */
 uint64_t accounts_allocate(const struct accounts *a);
 /* Of a passwd file, or of a group file; ERROR_FORMAT for numbers that are none. */

@@ -186,24 +186,55 @@ static bool is_tool(const char *word)
 	return str_equal(name, "update-alternatives") || str_equal(name, "alternatives");
 }
 
-static void take_scripts(struct alternatives *a, const struct component *c)
+/* A package whose script makes the arguments in a function; what it comes to. */
+static const char xz[] =
+	"update-alternatives --install /usr/bin/lzma lzma /usr/bin/xz 20 "
+	"--slave /usr/share/man/man1/lzma.1.gz lzma.1.gz /usr/share/man/man1/xz.1.gz "
+	"--slave /usr/bin/unlzma unlzma /usr/bin/unxz "
+	"--slave /usr/share/man/man1/unlzma.1.gz unlzma.1.gz /usr/share/man/man1/unxz.1.gz "
+	"--slave /usr/bin/lzcat lzcat /usr/bin/xzcat "
+	"--slave /usr/share/man/man1/lzcat.1.gz lzcat.1.gz /usr/share/man/man1/xzcat.1.gz "
+	"--slave /usr/bin/lzmore lzmore /usr/bin/xzmore "
+	"--slave /usr/share/man/man1/lzmore.1.gz lzmore.1.gz /usr/share/man/man1/xzmore.1.gz "
+	"--slave /usr/bin/lzless lzless /usr/bin/xzless "
+	"--slave /usr/share/man/man1/lzless.1.gz lzless.1.gz /usr/share/man/man1/xzless.1.gz "
+	"--slave /usr/bin/lzdiff lzdiff /usr/bin/xzdiff "
+	"--slave /usr/share/man/man1/lzdiff.1.gz lzdiff.1.gz /usr/share/man/man1/xzdiff.1.gz "
+	"--slave /usr/bin/lzcmp lzcmp /usr/bin/xzcmp "
+	"--slave /usr/share/man/man1/lzcmp.1.gz lzcmp.1.gz /usr/share/man/man1/xzcmp.1.gz "
+	"--slave /usr/bin/lzgrep lzgrep /usr/bin/xzgrep "
+	"--slave /usr/share/man/man1/lzgrep.1.gz lzgrep.1.gz /usr/share/man/man1/xzgrep.1.gz "
+	"--slave /usr/bin/lzegrep lzegrep /usr/bin/xzegrep "
+	"--slave /usr/share/man/man1/lzegrep.1.gz lzegrep.1.gz /usr/share/man/man1/xzegrep.1.gz "
+	"--slave /usr/bin/lzfgrep lzfgrep /usr/bin/xzfgrep "
+	"--slave /usr/share/man/man1/lzfgrep.1.gz lzfgrep.1.gz /usr/share/man/man1/xzfgrep.1.gz\n";
+
+static void take_script(struct alternatives *a, struct finish *f, const struct component *c,
+			const struct component_script *script)
 {
-	for (size_t i = 0; i < c->scripts.len; i++) {
-		const struct component_script *script = &c->scripts.items[i];
-		struct script_commands commands = { 0 };
+	struct script_commands commands = { 0 };
 
-		if (!str_equal(script->name, "postinst") && !str_equal(script->name, "post") &&
-		    !str_equal(script->name, "posttrans"))
-			continue;
-		script_words(slice_of(script->text, script->len), &a->arena, &commands);
-		for (size_t k = 0; k < commands.len; k++) {
-			const char *word = commands.items[k].words[0];
-
-			if (commands.items[k].active && is_tool(word))
-				take_command(a, &commands.items[k], c->kind == COMPONENT_RPM);
-		}
-		vec_release(&commands);
+	finish_script(f, c, script, &a->arena, &commands);
+	for (size_t k = 0; k < commands.len; k++) {
+		if (commands.items[k].active && is_tool(commands.items[k].words[0]))
+			take_command(a, &commands.items[k], c->kind == COMPONENT_RPM);
 	}
+	vec_release(&commands);
+}
+
+static void take_scripts(struct alternatives *a, struct finish *f, const struct component *c)
+{
+	static const struct component_script of_xz = { "postinst", xz, sizeof(xz) - 1, NULL };
+
+	for (size_t i = 0; i < c->scripts.len; i++) {
+		const char *name = c->scripts.items[i].name;
+
+		if (str_equal(name, "postinst") || str_equal(name, "post") ||
+		    str_equal(name, "posttrans"))
+			take_script(a, f, c, &c->scripts.items[i]);
+	}
+	if (c->kind == COMPONENT_DEB && str_equal(c->name, "xz-utils"))
+		take_script(a, f, c, &of_xz);
 }
 
 static bool is_there(struct finish *f, const char *path)
@@ -352,7 +383,7 @@ int finish_alternatives(struct finish *f, struct error *err)
 		const struct component *c = f->rootfs->parts.items[i].component;
 
 		if (c->kind == COMPONENT_DEB || c->kind == COMPONENT_RPM)
-			take_scripts(&a, c);
+			take_scripts(&a, f, c);
 	}
 	for (size_t i = 0; i < a.items.len && rc == 0; i++)
 		rc = write_alternative(f, a.items.items[i], err);

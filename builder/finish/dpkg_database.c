@@ -1,7 +1,7 @@
 /*
  * The package database in its full form, so that apt and scanners go on from it:
- * /var/lib/dpkg/status, info/NAME.{list,md5sums,conffiles,…}, arch. The lists name the paths as
- * they are in the image. Over a base image its own records go on: a file for each package
+ * /var/lib/dpkg/status, info/NAME.{list,md5sums,conffiles,…}, arch, triggers, diversions: the bytes
+ * that dpkg writes. Over a base image its own records go on: a file for each package
  * (status.d) where it has those, and never both forms.
  * Source: dpkg(1), deb-control(5); Debian policy 5 and appendix.
  */
@@ -9,7 +9,10 @@
 #include "builder/finish/finish.h"
 #include "formats/deb822.h"
 
-enum { CONFFILE_BYTES_MAX = 64 * 1024 * 1024 };
+enum { CONFFILE_BYTES_MAX = 64 * 1024 * 1024, PROGRAM_BYTES_MAX = 16 * 1024 * 1024 };
+
+#define TRIGGER_NAME_CHARACTERS \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.:_"
 
 /* "libc6:amd64" for Multi-Arch: same, as dpkg names the files of info/. */
 static char *info_name(const struct component *c, const struct deb822 *stanza)
@@ -19,55 +22,18 @@ static char *info_name(const struct component *c, const struct deb822 *stanza)
 	return xstrdup(c->name);
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-	return rootfs_compare(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* "/." first, then every path of the package and of its directories, each once. */
-static int write_list(struct finish *f, const struct rootfs_part *part, const char *info,
+/* "/." first, then the package's own paths as it names them, in its order; dpkg knows of merged
+ * folders and looks through them. */
+static int write_list(struct finish *f, const struct component *c, const char *info,
 		      struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	cleanup_free char *path = xasprintf("var/lib/dpkg/info/%s.list", info);
-	VEC(const char *) paths = { 0 };
-	const char *last = NULL;
 
-	for (size_t i = 0; i < part->nodes.len; i++) {
-		if (part->nodes.items[i])
-			vec_push(&paths, part->nodes.items[i]->tar.path);
-	}
-	vec_sort(&paths, compare_paths);
 	strbuf_adds(&text, "/.\n");
-	for (size_t i = 0; i < paths.len; i++) {
-		if (!last || !str_equal(last, paths.items[i]))
-			strbuf_addf(&text, "/%s\n", paths.items[i]);
-		last = paths.items[i];
-	}
-	vec_release(&paths);
-	return finish_update(f, path, 0644, strbuf_slice(&text), err);
-}
-
-/* The lines of md5sums with the paths as they are in the image. */
-static int write_md5sums(struct finish *f, const struct component *c, const char *path,
-			 struct error *err)
-{
-	cleanup_strbuf struct strbuf text = { 0 };
-	struct slice rest = c->md5sums, line;
-
-	if (!c->md5sums.len)
-		return 0;
-	while (slice_cut(&rest, '\n', &line)) {
-		struct error ignored = { 0 };
-		cleanup_free char *name = NULL;
-		const char *placed;
-
-		if (line.len < 35)
-			continue;
-		name = xstrndup((const char *)line.data + 34, line.len - 34);
-		placed = rootfs_place(f->rootfs, name, &ignored);
-		strbuf_add(&text, line.data, 34);
-		strbuf_addf(&text, "%s\n", placed ? placed : name);
+	for (size_t i = 0; i < c->entries.len; i++) {
+		if (*c->entries.items[i].tar.path)
+			strbuf_addf(&text, "/%s\n", c->entries.items[i].tar.path);
 	}
 	return finish_update(f, path, 0644, strbuf_slice(&text), err);
 }
@@ -83,17 +49,25 @@ static const struct component_entry *own_entry(const struct component *c, const 
 	return NULL;
 }
 
+/* "/path", or "remove-on-upgrade /path". */
 static int add_conffile(struct strbuf *status, const struct component *c, struct slice line,
 			struct error *err)
 {
-	cleanup_free char *path = xstrndup((const char *)line.data + 1, line.len - 1);
+	static const char flag[] = "remove-on-upgrade";
+	size_t skip = slice_starts(line, flag) ? strlen(flag) : 0;
+	struct slice name = slice_trim(slice_of(line.data + skip, line.len - skip));
+	cleanup_free char *path =
+		xstrndup((const char *)name.data + 1, name.len ? name.len - 1 : 0);
 	const struct component_entry *e = own_entry(c, path);
 	cleanup_strbuf struct strbuf text = { 0 };
 	cleanup_stream struct stream *s = NULL;
 	char md5[MD5_HEX_SIZE];
 
-	if (!e) /* dpkg's word for one that is listed and not shipped */
-		return strbuf_addf(status, " /%s newconffile\n", path), 0;
+	if (!e) { /* dpkg's word for one that is listed and not shipped */
+		strbuf_addf(status, " /%s newconffile%s%s\n", path, skip ? " " : "",
+			    skip ? flag : "");
+		return 0;
+	}
 	s = content_open(&e->content, e->tar.size, err);
 	if (!s || stream_read_all(s, CONFFILE_BYTES_MAX, &text, err) < 0)
 		return error_wrap(err, "%s: /%s", c->name, path);
@@ -109,7 +83,7 @@ static int add_conffiles(struct strbuf *status, const struct component *c, struc
 
 	while (c->conffiles.len && slice_cut(&rest, '\n', &line)) {
 		line = slice_trim(line);
-		if (line.len < 2 || line.data[0] != '/')
+		if (line.len < 2 || !memchr(line.data, '/', line.len))
 			continue;
 		if (first)
 			strbuf_adds(status, "Conffiles:\n");
@@ -120,22 +94,57 @@ static int add_conffiles(struct strbuf *status, const struct component *c, struc
 	return 0;
 }
 
-/* Package and Status first, as dpkg has them, then the control fields, Conffiles before
- * Description. */
+/* The order in which dpkg writes the fields; those it does not know follow, as the package has
+ * them. Source: dpkg lib/dpkg/parse.c, fieldinfos. */
+static const char *const field_order[] = {
+	"Package",        "Essential",   "Protected",      "Status",   "Priority",     "Section",
+	"Installed-Size", "Origin",      "Maintainer",     "Bugs",     "Architecture", "Multi-Arch",
+	"Source",         "Version",     "Config-Version", "Replaces", "Provides",     "Depends",
+	"Pre-Depends",    "Recommends",  "Suggests",       "Breaks",   "Conflicts",    "Enhances",
+	"Conffiles",      "Description",
+};
+
+static bool field_is(struct slice name, const char *field)
+{
+	return name.len == strlen(field) &&
+	       strncasecmp((const char *)name.data, field, name.len) == 0;
+}
+
+static bool is_ordered(struct slice name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(field_order); i++) {
+		if (field_is(name, field_order[i]))
+			return true;
+	}
+	return false;
+}
+
+static void add_field(struct strbuf *status, const struct deb822_field *field)
+{
+	strbuf_addf(status, "%.*s:%s%.*s\n", (int)field->name.len, (const char *)field->name.data,
+		    field->value.len && field->value.data[0] == '\n' ? "" : " ",
+		    (int)field->value.len, (const char *)field->value.data);
+}
+
 static int add_status(struct strbuf *status, const struct component *c, const struct deb822 *stanza,
 		      struct error *err)
 {
-	strbuf_addf(status, "Package: %s\nStatus: install ok installed\n", c->name);
+	for (size_t k = 0; k < ARRAY_LEN(field_order); k++) {
+		if (str_equal(field_order[k], "Status"))
+			strbuf_adds(status, "Status: install ok installed\n");
+		else if (str_equal(field_order[k], "Conffiles")) {
+			if (add_conffiles(status, c, err) < 0)
+				return -1;
+		} else {
+			for (size_t i = 0; i < stanza->len; i++) {
+				if (field_is(stanza->items[i].name, field_order[k]))
+					add_field(status, &stanza->items[i]);
+			}
+		}
+	}
 	for (size_t i = 0; i < stanza->len; i++) {
-		const struct deb822_field *field = &stanza->items[i];
-
-		if (slice_is(field->name, "Package") || slice_is(field->name, "Status"))
-			continue;
-		if (slice_is(field->name, "Description") && add_conffiles(status, c, err) < 0)
-			return -1;
-		strbuf_addf(status, "%.*s: %.*s\n", (int)field->name.len,
-			    (const char *)field->name.data, (int)field->value.len,
-			    (const char *)field->value.data);
+		if (!is_ordered(stanza->items[i].name))
+			add_field(status, &stanza->items[i]);
 	}
 	strbuf_addc(status, '\n');
 	return 0;
@@ -149,16 +158,26 @@ static int write_member(struct finish *f, const char *info, const char *member, 
 	return finish_update(f, path, mode, text, err);
 }
 
-static int write_info(struct finish *f, const struct rootfs_part *part, const char *info,
+static int write_info(struct finish *f, const struct component *c, const char *info,
 		      struct error *err)
 {
-	const struct component *c = part->component;
-	cleanup_free char *md5sums = xasprintf("var/lib/dpkg/info/%s.md5sums", info);
+	const struct component_control texts[] = { { "conffiles", c->conffiles, 0644 },
+						   { "md5sums", c->md5sums, 0644 },
+						   { "triggers", c->triggers, 0644 } };
 
-	if (write_list(f, part, info, err) < 0 || write_md5sums(f, c, md5sums, err) < 0 ||
-	    (c->conffiles.len && write_member(f, info, "conffiles", 0644, c->conffiles, err) < 0) ||
-	    (c->triggers.len && write_member(f, info, "triggers", 0644, c->triggers, err) < 0))
+	if (write_list(f, c, info, err) < 0)
 		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		if (texts[i].text.len &&
+		    write_member(f, info, texts[i].name, 0644, texts[i].text, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < c->controls.len; i++) {
+		const struct component_control *control = &c->controls.items[i];
+
+		if (write_member(f, info, control->name, control->mode, control->text, err) < 0)
+			return -1;
+	}
 	for (size_t i = 0; i < c->scripts.len; i++) {
 		const struct component_script *s = &c->scripts.items[i];
 
@@ -335,7 +354,7 @@ static int write_status_d(struct finish *f, const struct component *c, const str
 	strbuf_truncate(&text, text.len - 1); /* the empty line after it */
 	if (finish_update(f, path, 0644, strbuf_slice(&text), err) < 0)
 		return -1;
-	return write_md5sums(f, c, md5sums, err);
+	return c->md5sums.len ? finish_update(f, md5sums, 0644, c->md5sums, err) : 0;
 }
 
 static int take_package(struct finish *f, const struct rootfs_part *part, struct strbuf *status,
@@ -355,18 +374,150 @@ static int take_package(struct finish *f, const struct rootfs_part *part, struct
 	if (f->base && f->base->dpkg == BASE_DPKG_STATUS_D)
 		return write_status_d(f, part->component, &stanza, err);
 	info = info_name(part->component, &stanza);
-	if (write_info(f, part, info, err) < 0)
+	if (write_info(f, part->component, info, err) < 0)
 		return -1;
 	return add_status(status, part->component, &stanza, err);
 }
 
-/* What dash's script registers, so that another shell's package does not take /bin/sh. */
-static const char dash_diversions[] = "/usr/share/man/man1/sh.1.gz\n"
-				      "/usr/share/man/man1/sh.distrib.1.gz\n"
-				      "dash\n"
-				      "/bin/sh\n"
-				      "/bin/sh.distrib\n"
-				      "dash\n";
+/*
+ * Who is interested in which trigger: those named by a path in the file File, each other one in a
+ * file of its name. Source: dpkg doc/triggers.txt, deb-triggers(5).
+ */
+static void add_interest(struct map *files, struct slice line, const char *package)
+{
+	static const struct {
+		const char *word, *suffix;
+	} words[] = {
+		{ "interest", "" },
+		{ "interest-await", "" },
+		{ "interest-noawait", "/noawait" },
+	};
+	struct slice word, name = slice_trim(line);
+
+	if (!slice_cut(&name, ' ', &word))
+		return;
+	name = slice_trim(name);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		cleanup_free char *key = NULL;
+		struct strbuf *b;
+
+		if (!slice_is(word, words[i].word) || !name.len)
+			continue;
+		key = xasprintf("%.*s", (int)name.len, (const char *)name.data);
+		if (*key != '/' && strspn(key, TRIGGER_NAME_CHARACTERS) != strlen(key))
+			return;
+		b = map_get(files, *key == '/' ? "File" : key);
+		if (!b) {
+			b = xcalloc(1, sizeof(*b));
+			map_put(files, *key == '/' ? "File" : key, b);
+		}
+		if (*key == '/')
+			strbuf_addf(b, "%s ", key);
+		strbuf_addf(b, "%s%s\n", package, words[i].suffix);
+	}
+}
+
+static void add_interests(struct map *files, const struct component *c)
+{
+	cleanup_deb822 struct deb822 stanza = { 0 };
+	struct slice control = c->control, rest = c->triggers, line;
+	struct error ignored = { 0 };
+	cleanup_free char *info = NULL;
+	size_t number = 1;
+
+	if (!rest.len || deb822_next(&control, c->name, &number, &stanza, &ignored) != 1)
+		return;
+	info = info_name(c, &stanza);
+	while (slice_cut(&rest, '\n', &line)) {
+		struct slice text = line;
+
+		if (slice_cut(&text, '#', &line))
+			add_interest(files, line, info);
+	}
+}
+
+/* The base image's lines stay, ours follow. */
+static int write_lines(struct finish *f, const char *path, struct slice lines, struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct slice line;
+
+	if (finish_base_read(f, path, &text, err) < 0)
+		return -1;
+	if (text.len && text.data[text.len - 1] != '\n')
+		strbuf_addc(&text, '\n');
+	while (lines.len && slice_cut(&lines, '\n', &line) && (lines.data || line.len)) {
+		cleanup_free char *whole =
+			xasprintf("%.*s\n", (int)line.len, (const char *)line.data);
+
+		if (!f->base || !strstr(strbuf_text(&text), whole))
+			strbuf_adds(&text, whole);
+	}
+	return finish_update(f, path, 0644, strbuf_slice(&text), err);
+}
+
+static int write_triggers(struct finish *f, struct error *err)
+{
+	int rc = 0;
+	cleanup_map struct map files = { 0 };
+	const struct map_entry *sorted;
+
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		const struct component *c = f->rootfs->parts.items[i].component;
+
+		if (c->kind == COMPONENT_DEB)
+			add_interests(&files, c);
+	}
+	sorted = map_sorted(&files);
+	for (size_t i = 0; i < files.len; i++) {
+		struct strbuf *b = sorted[i].value;
+		cleanup_free char *path = xasprintf("var/lib/dpkg/triggers/%s", sorted[i].key);
+
+		if (rc == 0)
+			rc = write_lines(f, path, strbuf_slice(b), err);
+		strbuf_release(b);
+		free(b);
+	}
+	finish_text(f, "var/lib/dpkg/triggers/Unincorp", 0644, slice_str(""));
+	return rc;
+}
+
+/* One line per override, as dpkg-statoverride writes it. */
+static int write_overrides(struct finish *f, struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	for (size_t i = 0; i < f->overrides.len; i++)
+		strbuf_addf(&text, "%s\n", f->overrides.items[i]);
+	return write_lines(f, "var/lib/dpkg/statoverride", strbuf_slice(&text), err);
+}
+
+/* Three lines each; the newest first, as dpkg writes them. */
+static int write_diversions(struct finish *f, struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	for (size_t i = f->rootfs->diversions.len; i-- > 0;) {
+		const struct rootfs_diversion *d = &f->rootfs->diversions.items[i];
+
+		strbuf_addf(&text, "/%s\n/%s\n%s\n", d->path, d->to, d->package);
+	}
+	if (f->base) { /* its own are not known here; what it has stays */
+		finish_text(f, "var/lib/dpkg/diversions", 0644, strbuf_slice(&text));
+		return 0;
+	}
+	return finish_update(f, "var/lib/dpkg/diversions", 0644, strbuf_slice(&text), err);
+}
+
+/* Whether a program has that text in it: what tells its age without a list of versions. */
+static bool says(struct finish *f, const char *program, const char *text)
+{
+	cleanup_strbuf struct strbuf bytes = { 0 };
+	struct error ignored = { 0 };
+
+	return rootfs_read(f->rootfs, program, PROGRAM_BYTES_MAX, &bytes, &ignored) == 0 &&
+	       memmem(bytes.data, bytes.len, text, strlen(text)) != NULL;
+}
 
 /* The native architecture first, then those of foreign packages, as --add-architecture does. */
 static void add_archs(const struct finish *f, struct strbuf *out)
@@ -387,17 +538,18 @@ static void add_archs(const struct finish *f, struct strbuf *out)
 /* The full form's own files. */
 static int write_database(struct finish *f, const struct strbuf *status, struct error *err)
 {
+	cleanup_free char *native = xasprintf("%s\n", f->platform.architecture);
 	cleanup_strbuf struct strbuf archs = { 0 };
 
 	add_archs(f, &archs);
 	if (finish_update(f, "var/lib/dpkg/status", 0644, strbuf_slice(status), err) < 0)
 		return -1;
 	finish_text(f, "var/lib/dpkg/arch", 0644, strbuf_slice(&archs));
-	finish_text(f, "var/lib/dpkg/available", 0644, slice_str(""));
-	finish_text(f, "var/lib/dpkg/diversions", 0644,
-		    slice_str(rootfs_component(f->rootfs, COMPONENT_DEB, "dash") ? dash_diversions
-										 : ""));
-	finish_text(f, "var/lib/dpkg/statoverride", 0644, slice_str(""));
+	if (says(f, "usr/bin/dpkg", "arch-native"))
+		finish_text(f, "var/lib/dpkg/arch-native", 0644, slice_str(native));
+	if (write_diversions(f, err) < 0 || write_overrides(f, err) < 0 ||
+	    write_triggers(f, err) < 0)
+		return -1;
 	finish_text(f, "var/lib/dpkg/info/format", 0644, slice_str("1\n"));
 	finish_dir(f, "var/lib/dpkg/updates", 0755, 0, 0);
 	finish_dir(f, "var/lib/dpkg/triggers", 0755, 0, 0);

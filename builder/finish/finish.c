@@ -1,5 +1,6 @@
 #include "builder/finish/finish.h"
 
+#include "builder/finish/script_words.h"
 #include "builder/plan.h"
 
 const char *finish_triplet(const struct platform *platform)
@@ -165,6 +166,181 @@ struct component *finish_filesystem(const struct platform *platform, bool merged
 	return c;
 }
 
+/* See script_words.h. A file of a package was there when scripts ran, and stays. */
+static int test_path(void *user, char option, const char *path)
+{
+	struct finish *f = user;
+	struct error ignored = { 0 };
+	const char *placed = rootfs_place(f->rootfs, path + 1, &ignored);
+	const struct rootfs_node *n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
+
+	if (option == 'L' || option == 'h')
+		return n && n->tar.type == TAR_SYMLINK ? (n->owner->kind == COMPONENT_DEB ? 1 : -1)
+						       : 0;
+	n = rootfs_file(f->rootfs, rootfs_resolve(f->rootfs, path));
+	if (!n || (option == 'd') != (n->tar.type == TAR_DIR && option != 'e'))
+		return n && strchr("erwx", option) ? 1 : 0;
+	return n->owner && n->owner->kind == COMPONENT_DEB ? 1 : -1;
+}
+
+void finish_script(struct finish *f, const struct component *c,
+		   const struct component_script *script, struct arena *arena,
+		   struct script_commands *out)
+{
+	const struct script_place place = {
+		.package = c->name,
+		.arch = f->platform.architecture,
+		.argument = c->kind == COMPONENT_RPM             ? "1"
+			    : str_equal(script->name, "preinst") ? "install"
+								 : "configure",
+		.test = test_path,
+		.user = f,
+	};
+
+	script_words_in(slice_of(script->text, script->len), &place, arena, out);
+}
+
+static int walk_script(struct finish *f, const struct component *c,
+		       const struct component_script *script, finish_command_fn *fn, void *user,
+		       struct error *err)
+{
+	struct script_commands commands = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	int rc = 0;
+
+	finish_script(f, c, script, &arena, &commands);
+	for (size_t i = 0; i < commands.len && rc == 0; i++) {
+		if (commands.items[i].active)
+			rc = fn(user, c, &commands.items[i], err);
+	}
+	vec_release(&commands);
+	return rc;
+}
+
+int finish_commands(struct finish *f, bool all, finish_command_fn *fn, void *user,
+		    struct error *err)
+{
+	static const char *const names[] = { "preinst", "postinst" };
+
+	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
+		const struct component *c = f->rootfs->parts.items[i].component;
+
+		for (size_t k = 0; k < ARRAY_LEN(names) && c->kind == COMPONENT_DEB; k++) {
+			for (size_t s = 0; s < c->scripts.len; s++) {
+				if (!str_equal(c->scripts.items[s].name, names[k]) ||
+				    (!all && finish_whole_script(c, names[k])))
+					continue;
+				if (walk_script(f, c, &c->scripts.items[s], fn, user, err) < 0)
+					return -1;
+			}
+		}
+	}
+	return 0;
+}
+
+struct naming {
+	const char *program;
+	struct map *named;
+	struct finish *f;
+};
+
+static int note_named(void *user, const struct component *c, const struct script_command *command,
+		      struct error *err)
+{
+	struct naming *n = user;
+	bool any = false;
+
+	(void)c;
+	(void)err;
+	if (!str_equal(command->words[0], n->program) &&
+	    !(str_ends(command->words[0], n->program) && strchr(command->words[0], '/')))
+		return 0;
+	for (size_t i = 1; i < command->count; i++) {
+		const char *w = command->words[i], *slash = strrchr(w, '/');
+
+		if (!str_ends(w, ".conf"))
+			continue;
+		any = true;
+		map_put(n->named, slash ? slash + 1 : w, n->f);
+	}
+	if (!any)
+		map_put(n->named, "", n->f);
+	return 0;
+}
+
+int finish_named_files(struct finish *f, const char *program, struct map *out, struct error *err)
+{
+	struct naming n = { program, out, f };
+
+	return finish_commands(f, true, note_named, &n, err);
+}
+
+bool finish_is_named(const struct rootfs_node *file, const struct map *named)
+{
+	return !file->owner || file->owner->kind != COMPONENT_DEB || map_has(named, "") ||
+	       map_has(named, strrchr(file->tar.path, '/') + 1);
+}
+
+/* The line of a name or number in /etc/passwd or /etc/group; fields 0, 2 and 3 of it. */
+static bool find_account(struct finish *f, const char *file, const char *name, uint64_t *id,
+			 uint64_t *group)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error ignored = { 0 };
+	struct slice rest, line;
+
+	if (rootfs_read(f->rootfs, file, MIB, &text, &ignored) < 0)
+		return slice_u64(slice_str(name), id);
+	rest = strbuf_slice(&text);
+	while (slice_cut(&rest, '\n', &line)) {
+		struct slice field[4] = { 0 };
+
+		for (size_t i = 0; i < ARRAY_LEN(field) && slice_cut(&line, ':', &field[i]); i++)
+			continue;
+		if (!slice_is(field[0], name) && !slice_is(field[2], name))
+			continue;
+		if (group)
+			slice_u64(field[3], group);
+		return slice_u64(field[2], id);
+	}
+	return slice_u64(slice_str(name), id);
+}
+
+bool finish_user(struct finish *f, const char *name, uint64_t *uid, uint64_t *gid)
+{
+	*gid = 0;
+	return find_account(f, "etc/passwd", name, uid, gid);
+}
+
+bool finish_group(struct finish *f, const char *name, uint64_t *gid)
+{
+	return find_account(f, "etc/group", name, gid, NULL);
+}
+
+/* A folder that is only implied becomes one of ours, so that what is set counts. */
+static void adopt(struct finish *f, struct rootfs_node *n)
+{
+	if (n->owner)
+		return;
+	n->owner = f->metadata;
+	n->index = f->metadata->entries.len;
+	component_add(f->metadata, &n->tar);
+	/* placed already: the next flush finds it there and leaves it */
+}
+
+void finish_owner(struct finish *f, struct rootfs_node *n, uint64_t uid, uint64_t gid)
+{
+	adopt(f, n);
+	n->tar.uid = uid == UINT64_MAX ? n->tar.uid : uid;
+	n->tar.gid = gid == UINT64_MAX ? n->tar.gid : gid;
+}
+
+void finish_mode(struct finish *f, struct rootfs_node *n, uint32_t mode)
+{
+	adopt(f, n);
+	n->tar.mode = mode & 07777;
+}
+
 int finish_run(struct finish *f, struct error *err)
 {
 	static const struct {
@@ -174,9 +350,13 @@ int finish_run(struct finish *f, struct error *err)
 		{ "system files", finish_system_files },
 		{ "system files", finish_rpm_system },
 		{ "accounts", finish_accounts },
+		{ "shells", finish_shells },
 		{ "certificates", finish_certificates },
 		{ "certificates", finish_rpm_certificates },
 		{ "alternatives", finish_alternatives },
+		{ "effects of scripts", finish_effects },
+		{ "PAM", finish_pam },
+		{ "tmpfiles.d", finish_tmpfiles },
 		{ "CUDA links", finish_cuda },
 		{ "loader cache", finish_loader },
 		{ "package database", finish_dpkg },

@@ -28,6 +28,10 @@ struct finish {
 		struct build_action *items;
 		size_t len, cap;
 	} actions;
+	struct {
+		const char **items; /* "root crontab 2755 /usr/bin/crontab": dpkg-statoverride's */
+		size_t len, cap;
+	} overrides;
 };
 
 /* All actions in their order. ERROR_USAGE for what the manifest asks that cannot be. */
@@ -38,6 +42,9 @@ int finish_run(struct finish *f, struct error *err) MUST_USE;
  * a package `filesystem` of the RPM world brings both itself, there is no such component.
  */
 struct component *finish_filesystem(const struct platform *platform, bool merged);
+
+/* Before anything is added: what the package's scripts divert (dpkg-divert --add). */
+void finish_diversions(const struct component *c, struct rootfs *r);
 
 /* Helpers of the actions: nothing is added where something is. Paths without a leading "/". */
 void finish_text(struct finish *f, const char *path, uint32_t mode, struct slice text);
@@ -68,11 +75,49 @@ bool finish_has_rpms(const struct finish *f);
 /* "x86_64-linux" or "sbsa-linux": NVIDIA's name under targets/. */
 const char *finish_cuda_target(const struct platform *platform);
 
+/*
+ * Walk the commands that preinst and postinst of all packages reach at a first installation, in
+ * the order of configuration, each with its package. `all`: of scripts that other actions reproduce
+ * as a whole too.
+ */
+struct script_command;
+typedef int finish_command_fn(void *user, const struct component *c,
+			      const struct script_command *command, struct error *err);
+int finish_commands(struct finish *f, bool all, finish_command_fn *fn, void *user,
+		    struct error *err) MUST_USE;
+/* What an action makes of a whole script, in words; NULL: nothing but its single commands. */
+const char *finish_whole_script(const struct component *c, const char *script);
+/* Those of one script. */
+struct script_commands;
+void finish_script(struct finish *f, const struct component *c,
+		   const struct component_script *script, struct arena *arena,
+		   struct script_commands *out);
+
+/*
+ * The files (by the end of their name) that scripts hand to `program` (systemd-sysusers,
+ * systemd-tmpfiles); "" when one names none and so means all.
+ */
+int finish_named_files(struct finish *f, const char *program, struct map *out,
+		       struct error *err) MUST_USE;
+/* Whether one of a package was named; true of what no Debian package brought. */
+bool finish_is_named(const struct rootfs_node *file, const struct map *named);
+
+/* The number of an account of the image, by name or number. False when there is none. */
+bool finish_user(struct finish *f, const char *name, uint64_t *uid, uint64_t *gid);
+bool finish_group(struct finish *f, const char *name, uint64_t *gid);
+/* Owner and mode of what is at a path; of folders that nobody brought too. UINT64_MAX: as it is. */
+void finish_owner(struct finish *f, struct rootfs_node *n, uint64_t uid, uint64_t gid);
+void finish_mode(struct finish *f, struct rootfs_node *n, uint32_t mode);
+
 /* The actions. */
+int finish_shells(struct finish *f, struct error *err) MUST_USE;
 int finish_accounts(struct finish *f, struct error *err) MUST_USE;
 int finish_system_files(struct finish *f, struct error *err) MUST_USE;
 int finish_certificates(struct finish *f, struct error *err) MUST_USE;
 int finish_alternatives(struct finish *f, struct error *err) MUST_USE;
+int finish_effects(struct finish *f, struct error *err) MUST_USE;
+int finish_pam(struct finish *f, struct error *err) MUST_USE;
+int finish_tmpfiles(struct finish *f, struct error *err) MUST_USE;
 int finish_cuda(struct finish *f, struct error *err) MUST_USE;
 int finish_loader(struct finish *f, struct error *err) MUST_USE;
 int finish_dpkg(struct finish *f, struct error *err) MUST_USE;

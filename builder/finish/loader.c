@@ -10,7 +10,13 @@
 #include "formats/elf.h"
 #include "formats/ldcache.h"
 
-enum { ELF_HEAD_BYTES = 64 * 1024, ELF_DYNAMIC_BYTES_MAX = 48 * 1024 * 1024, CONF_DEPTH_MAX = 8 };
+enum {
+	ELF_HEAD_BYTES = 64 * 1024,
+	ELF_DYNAMIC_BYTES_MAX = 48 * 1024 * 1024,
+	CONF_DEPTH_MAX = 8,
+	PROGRAM_BYTES_MAX = 8 * 1024 * 1024,
+	GENERATOR_BYTES_MAX = 200
+};
 
 /* A library under the name the cache will have it. */
 struct library {
@@ -135,6 +141,86 @@ static int read_more(struct stream *s, uint64_t want, struct strbuf *bytes, stru
 	return 0;
 }
 
+/* `len` bytes at `offset` of a file that lies in the open; false for one in an archive. */
+static bool window(const struct rootfs_node *n, uint64_t offset, uint64_t len, uint8_t *out)
+{
+	const struct content *c = &rootfs_entry(n)->content;
+	struct error ignored = { 0 };
+	cleanup_stream struct stream *s = NULL;
+	struct content part = *c;
+
+	if (c->kind != CONTENT_RANGE || offset > n->tar.size || len > n->tar.size - offset)
+		return false;
+	part.offset += offset;
+	part.has_digest = false;
+	s = content_open(&part, len, &ignored);
+	return s && stream_read_exact(s, out, (size_t)len, &ignored) == 0;
+}
+
+static uint64_t little(const uint8_t *p, size_t bytes)
+{
+	uint64_t v = 0;
+
+	while (bytes--)
+		v = v << 8 | p[bytes];
+	return v;
+}
+
+/* Where the file has an address, by the program headers in its head; 0: nowhere. */
+static uint64_t file_offset(struct slice head, uint64_t address)
+{
+	uint64_t at = little(head.data + 32, 8), count = little(head.data + 56, 2);
+	struct slice ph;
+
+	for (uint64_t i = 0; i < count && slice_sub(head, at + 56 * i, 56, &ph); i++) {
+		uint64_t from = little(ph.data + 16, 8), size = little(ph.data + 32, 8);
+
+		if (little(ph.data, 4) == 1 && address >= from && address - from < size)
+			return little(ph.data + 8, 8) + (address - from);
+	}
+	return 0;
+}
+
+/*
+ * The soname of a 64-bit library whose dynamic section is far from its head, read where it is: the
+ * section, then the one string. NULL when it has none, or lies where that cannot be read.
+ * Source: System V ABI, "Dynamic Section".
+ */
+static const char *far_soname(struct loader *l, const struct rootfs_node *n, struct slice head)
+{
+	enum { SONAME_BYTES_MAX = 256, DYNAMIC_BYTES_MAX = 64 * 1024 };
+	uint64_t at, count, strings = 0, soname = 0, offset;
+	cleanup_free uint8_t *dynamic = NULL;
+	uint8_t name[SONAME_BYTES_MAX + 1] = { 0 };
+	struct slice ph;
+
+	if (head.len < 64 || head.data[4] != 2 || head.data[5] != 1)
+		return NULL;
+	at = little(head.data + 32, 8);
+	count = little(head.data + 56, 2);
+	for (uint64_t i = 0; i < count && slice_sub(head, at + 56 * i, 56, &ph); i++) {
+		uint64_t size = little(ph.data + 32, 8);
+
+		if (little(ph.data, 4) != 2 || size > DYNAMIC_BYTES_MAX)
+			continue;
+		dynamic = xcalloc(size + 16, 1);
+		if (!window(n, little(ph.data + 8, 8), size, dynamic))
+			return NULL;
+		for (uint64_t k = 0; k + 16 <= size && little(dynamic + k, 8); k += 16) {
+			uint64_t tag = little(dynamic + k, 8), value = little(dynamic + k + 8, 8);
+
+			strings = tag == 5 ? value : strings;
+			soname = tag == 14 ? value : soname;
+		}
+		break;
+	}
+	offset = strings && soname ? file_offset(head, strings) : 0;
+	if (!offset || soname > n->tar.size || offset + soname >= n->tar.size ||
+	    !window(n, offset + soname, MIN(n->tar.size - offset - soname, SONAME_BYTES_MAX), name))
+		return NULL;
+	return arena_strdup(&l->arena, (const char *)name);
+}
+
 /*
  * The file's head up to what tells its soname. A library of hundreds of megabytes may have that at
  * its end; then the head alone is read, and the file's name must do: large ones are NVIDIA's, whose
@@ -177,7 +263,11 @@ static int read_soname(struct loader *l, struct rootfs_node *n, const char *name
 	if (!elf_is(strbuf_slice(&bytes)) || elf_read(strbuf_slice(&bytes), &elf, &ignored) < 0 ||
 	    elf.type != ELF_TYPE_DYN || elf.machine != l->machine || !elf.is64 || elf.big_endian)
 		return 0;
-	*out = elf.soname.data ? arena_slice(&l->arena, elf.soname) : arena_strdup(&l->arena, name);
+	*out = elf.soname.data ? arena_slice(&l->arena, elf.soname) : NULL;
+	if (!*out && bytes.len < n->tar.size)
+		*out = far_soname(l, n, strbuf_slice(&bytes));
+	if (!*out)
+		*out = arena_strdup(&l->arena, name);
 	return !strchr(*out, '/') && **out;
 }
 
@@ -320,6 +410,36 @@ static int configure(struct finish *f, struct error *err)
 	return finish_flush(f, err);
 }
 
+/*
+ * What the image's own ldconfig calls itself in a cache it writes, so that ours is the same bytes:
+ * a text in the program, such as "ldconfig (Debian GLIBC 2.36-9) stable release version 2.36".
+ */
+static const char *generator(struct loader *l)
+{
+	static const char *const programs[] = { "usr/sbin/ldconfig.real", "usr/sbin/ldconfig",
+						"sbin/ldconfig.real", "sbin/ldconfig" };
+	static const char begin[] = "ldconfig (", middle[] = ") stable release version ";
+
+	for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+		cleanup_strbuf struct strbuf bytes = { 0 };
+		struct error ignored = { 0 };
+		const char *at, *end;
+
+		if (rootfs_read(l->f->rootfs, programs[i], PROGRAM_BYTES_MAX, &bytes, &ignored) < 0)
+			continue;
+		for (at = bytes.data;
+		     (at = memmem(at, bytes.len - (size_t)(at - bytes.data), begin, strlen(begin)));
+		     at++) {
+			size_t left = bytes.len - (size_t)(at - bytes.data);
+
+			end = memchr(at, 0, MIN(left, (size_t)GENERATOR_BYTES_MAX));
+			if (end && memmem(at, (size_t)(end - at), middle, strlen(middle)))
+				return arena_strdup(&l->arena, at);
+		}
+	}
+	return "gpuimg";
+}
+
 static int make_cache(struct loader *l, struct error *err)
 {
 	/* Debian's glibc has its multiarch directory in ld.so.conf.d and no lib64 built in */
@@ -337,7 +457,7 @@ static int make_cache(struct loader *l, struct error *err)
 		    scan_hwcaps(l, l->dirs.items[i], err) < 0)
 			return -1;
 	}
-	ldcache_write(l->entries.items, l->entries.len, &cache);
+	ldcache_write_as(generator(l), l->entries.items, l->entries.len, &cache);
 	return finish_update(l->f, "etc/ld.so.cache", 0644, strbuf_slice(&cache), err);
 }
 

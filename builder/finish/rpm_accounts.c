@@ -79,7 +79,8 @@ static uint64_t wished_id(struct accounts *a, const char *text)
 static void add_group(struct accounts *a, const struct wish *w)
 {
 	if (is_name(w->name) && !accounts_group(a, w->name))
-		accounts_add_group(a, arena_strdup(&a->arena, w->name), wished_id(a, w->id));
+		accounts_add_group(a, arena_strdup(&a->arena, w->name), wished_id(a, w->id),
+				   BY_SYSUSERS);
 }
 
 static void join_groups(struct accounts *a, const char *user, const char *list)
@@ -120,7 +121,7 @@ static void add_user(struct accounts *a, const struct wish *w)
 	g = accounts_group(a, *w->group ? w->group : name);
 	uid = !*w->id && g && !has_uid(a, g->gid) ? g->gid : wished_id(a, w->id);
 	if (!g && !slice_u64(slice_str(w->group), &gid)) {
-		accounts_add_group(a, name, uid);
+		accounts_add_group(a, name, uid, BY_SYSUSERS);
 		g = accounts_group(a, name);
 	}
 	accounts_add_user(a, (struct user){ .name = name,

@@ -35,7 +35,6 @@ static const struct {
 	{ "libpam0g", "postinst", "nothing at a first installation" },
 	{ "libgcrypt20", "postinst", "nothing at a first installation" },
 	{ "adduser", "preinst", "nothing at a first installation" },
-	{ "openssh-client", "postinst", "group _ssh" },
 	{ "passwd", "postinst", "shadow and gshadow" },
 	{ "tzdata", "postinst", "localtime and timezone" },
 	{ "python3", "postinst", "debian_config; byte-code is not made" },
@@ -43,6 +42,8 @@ static const struct {
 	{ "python3.*", "postinst", "folders; byte-code is not made" },
 	{ "python3.*-minimal", "preinst", "folders" },
 	{ "readline-common", "postinst", "inputrc" },
+	{ "ucf", "postinst", "nothing at a first installation" },
+	{ "ucf", "preinst", "nothing at a first installation" },
 	{ "usrmerge", "postinst", "the root is merged" },
 	{ "usr-is-merged", "preinst", "the root is merged" },
 	/* of .rpms */
@@ -444,11 +445,11 @@ static void judge(struct report *r, const struct script_command *c)
 		add(r, SCRIPT_NOT_DONE, c->line, text);
 }
 
-static const char *whole(const struct report *r)
+const char *finish_whole_script(const struct component *c, const char *script)
 {
 	for (size_t i = 0; i < ARRAY_LEN(reproduced); i++) {
-		if (fnmatch(reproduced[i].package, r->c->name, 0) == 0 &&
-		    str_equal(reproduced[i].script, r->script->name))
+		if (fnmatch(reproduced[i].package, c->name, 0) == 0 &&
+		    str_equal(reproduced[i].script, script))
 			return reproduced[i].what;
 	}
 	return NULL;
@@ -489,13 +490,13 @@ static void report_script(struct report *r)
 
 	r->digest = digest_of(text);
 	r->accepted = is_acknowledged(r->f, &r->digest);
-	if (whole(r)) {
-		add(r, SCRIPT_DONE, 0, whole(r));
+	if (finish_whole_script(r->c, r->script->name)) {
+		add(r, SCRIPT_DONE, 0, finish_whole_script(r->c, r->script->name));
 		return;
 	}
 	if (r->script->interpreter ? report_interpreter(r) : report_language(r, text))
 		return;
-	script_words(text, &arena, &commands);
+	finish_script(r->f, r->c, r->script, &arena, &commands);
 	for (size_t i = 0; i < commands.len; i++)
 		judge(r, &commands.items[i]);
 	vec_release(&commands);

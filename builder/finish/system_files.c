@@ -1,6 +1,6 @@
 /*
- * Files that the scripts of base-files, libc-bin, debianutils, bash, dash, netbase, tzdata and
- * libpam-runtime copy from templates or write: shells, profile, motd, nsswitch.conf, time zone …
+ * Files that the scripts of base-files, libc-bin, netbase, tzdata, libpam-runtime and others copy
+ * from templates or write: profile, motd, nsswitch.conf, time zone …
  */
 #include "builder/finish/finish.h"
 
@@ -18,6 +18,7 @@ static const struct template templates[] = {
 	{ "usr/share/libc-bin/nsswitch.conf", "etc/nsswitch.conf" },
 	{ "usr/share/base-files/nsswitch.conf", "etc/nsswitch.conf" },
 	{ "usr/share/readline/inputrc", "etc/inputrc" },
+	{ "usr/share/openssh/sshd_config", "etc/ssh/sshd_config" },
 };
 
 /* base-files: directories that only its script makes. */
@@ -63,12 +64,28 @@ static int copy_templates(struct finish *f, struct error *err)
 	return 0;
 }
 
+/* Whether the package's postinst has that text in it. */
+static bool script_says(struct finish *f, const char *package, const char *text)
+{
+	const struct component *c = rootfs_component(f->rootfs, COMPONENT_DEB, package);
+
+	for (size_t i = 0; c && i < c->scripts.len; i++) {
+		const struct component_script *s = &c->scripts.items[i];
+
+		if (str_equal(s->name, "postinst") && memmem(s->text, s->len, text, strlen(text)))
+			return true;
+	}
+	return false;
+}
+
 static void base_files(struct finish *f)
 {
 	static const char *const logs[] = { "var/log/wtmp", "var/log/btmp", "var/log/lastlog" };
 
 	for (size_t i = 0; i < ARRAY_LEN(base_dirs); i++)
 		finish_dir(f, base_dirs[i].path, base_dirs[i].mode, 0, base_dirs[i].gid);
+	if (script_says(f, "base-files", "/usr/local/libexec"))
+		finish_dir(f, "usr/local/libexec", 0755, 0, 0);
 	finish_link(f, "var/spool/mail", "../mail");
 	finish_link(f, "usr/local/man", "share/man");
 	for (size_t i = 0; i < ARRAY_LEN(logs); i++) {
@@ -85,69 +102,6 @@ static void base_files(struct finish *f)
 		finish_link(f, "etc/dpkg/origins/default", "ubuntu");
 }
 
-/* A line of a list of shells: under /bin, and under /usr/bin as a merged root has it too. */
-static void add_shells(struct strbuf *out, struct slice list)
-{
-	struct slice line;
-
-	while (slice_cut(&list, '\n', &line)) {
-		line = slice_trim(line);
-		if (!line.len)
-			continue;
-		strbuf_addf(out, "%.*s\n", (int)line.len, (const char *)line.data);
-		if (slice_starts(line, "/bin/"))
-			strbuf_addf(out, "/usr%.*s\n", (int)line.len, (const char *)line.data);
-	}
-}
-
-/* debianutils: its template, then what the packages list in shells.d, as update-shells does. */
-static int shells(struct finish *f, struct error *err)
-{
-	static const char template[] = "usr/share/debianutils/shells";
-	cleanup_strbuf struct strbuf text = { 0 }, own = { 0 };
-	struct rootfs_nodes lists = { 0 };
-	int rc = 0;
-
-	if (!rootfs_lookup(f->rootfs, template))
-		return 0;
-	if (rootfs_read(f->rootfs, template, MIB, &own, err) < 0)
-		return -1;
-	add_shells(&text, strbuf_slice(&own));
-	rootfs_list(f->rootfs, "usr/share/debianutils/shells.d", &lists);
-	for (size_t i = 0; i < lists.len && rc == 0; i++) {
-		cleanup_strbuf struct strbuf list = { 0 };
-
-		rc = rootfs_read(f->rootfs, lists.items[i]->tar.path, MIB, &list, err);
-		add_shells(&text, strbuf_slice(&list));
-	}
-	vec_release(&lists);
-	if (rc == 0)
-		finish_text(f, "etc/shells", 0644, strbuf_slice(&text));
-	return rc;
-}
-
-/* Modes and groups that scripts set on programs of their packages. */
-static void modes(struct finish *f)
-{
-	static const struct {
-		const char *path;
-		uint32_t mode;
-		uint64_t gid;
-	} table[] = {
-		{ "usr/bin/ssh-agent", 02755, 101 }, /* _ssh */
-		{ "usr/bin/crontab", 02755, 123 },   /* crontab */
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		struct rootfs_node *n = rootfs_lookup(f->rootfs, table[i].path);
-
-		if (n && n->owner && n->owner->kind == COMPONENT_DEB && n->tar.type == TAR_FILE) {
-			n->tar.mode = table[i].mode;
-			n->tar.gid = table[i].gid;
-		}
-	}
-}
-
 /* python3: its configuration; pythonX.Y-minimal: the folder for what is installed beside the
  * distribution. */
 static void python(struct finish *f)
@@ -161,7 +115,7 @@ static void python(struct finish *f)
 	for (size_t i = 0; i < f->rootfs->parts.len; i++) {
 		const struct component *c = f->rootfs->parts.items[i].component;
 		size_t len = strlen(c->name);
-		cleanup_free char *lib = NULL, *packages = NULL;
+		cleanup_free char *lib = NULL, *packages = NULL, *installed = NULL;
 
 		if (c->kind != COMPONENT_DEB || !str_starts(c->name, "python3.") ||
 		    !str_ends(c->name, "-minimal"))
@@ -171,6 +125,28 @@ static void python(struct finish *f)
 		finish_dir(f, lib, 0755, 0, 0);
 		finish_dir(f, packages, 0755, 0, 0);
 		finish_dir(f, "var/lib/python", 0755, 0, 0);
+		installed = xasprintf("var/lib/python/%.*s_installed",
+				      (int)(len - strlen("-minimal")), c->name);
+		finish_text(f, installed, 0644, slice_str(""));
+	}
+}
+
+/* fontconfig-config: its answers when nobody is asked. */
+static void fonts(struct finish *f)
+{
+	static const char *const names[] = { "10-hinting-slight.conf", "70-no-bitmaps.conf",
+					     "70-no-bitmaps-except-emoji.conf" };
+
+	if (!rootfs_component(f->rootfs, COMPONENT_DEB, "fontconfig-config"))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		cleanup_free char *from = xasprintf("/usr/share/fontconfig/conf.avail/%s",
+						    names[i]),
+				  *link = xasprintf("etc/fonts/conf.d/%s", names[i]);
+
+		if (rootfs_resolve(f->rootfs, from) &&
+		    (i != 1 || !script_says(f, "fontconfig-config", names[2])))
+			finish_link(f, link, from);
 	}
 }
 
@@ -179,40 +155,16 @@ static void time_zone(struct finish *f)
 	if (!rootfs_resolve(f->rootfs, "usr/share/zoneinfo/Etc/UTC"))
 		return;
 	finish_link(f, "etc/localtime", "/usr/share/zoneinfo/Etc/UTC");
-	finish_text(f, "etc/timezone", 0644, slice_str("Etc/UTC\n"));
+	/* since Debian 13 only where one was before */
+	if (script_says(f, "tzdata", "/etc/timezone") &&
+	    !script_says(f, "tzdata", "if test -f \"$DPKG_ROOT/etc/timezone\""))
+		finish_text(f, "etc/timezone", 0644, slice_str("Etc/UTC\n"));
 }
 
-/* libpam-runtime: its templates with the modules of a plain installation. */
 static void pam(struct finish *f)
 {
-	static const struct {
-		const char *path, *text;
-	} files[] = {
-		{ "etc/pam.d/common-auth", "auth\t[success=1 default=ignore]\tpam_unix.so nullok\n"
-					   "auth\trequisite\tpam_deny.so\n"
-					   "auth\trequired\tpam_permit.so\n" },
-		{ "etc/pam.d/common-account",
-		  "account\t[success=1 new_authtok_reqd=done default=ignore]\tpam_unix.so\n"
-		  "account\trequisite\tpam_deny.so\n"
-		  "account\trequired\tpam_permit.so\n" },
-		{ "etc/pam.d/common-password",
-		  "password\t[success=1 default=ignore]\tpam_unix.so obscure yescrypt\n"
-		  "password\trequisite\tpam_deny.so\n"
-		  "password\trequired\tpam_permit.so\n" },
-		{ "etc/pam.d/common-session", "session\t[default=1]\tpam_permit.so\n"
-					      "session\trequisite\tpam_deny.so\n"
-					      "session\trequired\tpam_permit.so\n"
-					      "session\trequired\tpam_unix.so\n" },
-		{ "etc/pam.d/common-session-noninteractive", "session\t[default=1]\tpam_permit.so\n"
-							     "session\trequisite\tpam_deny.so\n"
-							     "session\trequired\tpam_permit.so\n"
-							     "session\trequired\tpam_unix.so\n" },
-	};
-
 	if (!rootfs_component(f->rootfs, COMPONENT_DEB, "libpam-runtime"))
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		finish_text(f, files[i].path, 0644, slice_str(files[i].text));
 	finish_text(f, "etc/environment", 0644, slice_str(""));
 	finish_text(f, "etc/security/opasswd", 0600, slice_str(""));
 }
@@ -221,14 +173,16 @@ int finish_system_files(struct finish *f, struct error *err)
 {
 	bool os = rootfs_component(f->rootfs, COMPONENT_DEB, "base-files") != NULL;
 
-	if (copy_templates(f, err) < 0 || shells(f, err) < 0)
+	if (copy_templates(f, err) < 0)
 		return -1;
 	if (os)
 		base_files(f);
 	pam(f);
-	modes(f);
 	python(f);
 	time_zone(f);
+	fonts(f);
+	if (script_says(f, "login", "/var/log/faillog"))
+		finish_text(f, "var/log/faillog", 0644, slice_str(""));
 	if (os)
 		finish_text(f, "etc/machine-id", 0444, slice_str(""));
 	if (rootfs_component(f->rootfs, COMPONENT_DEB, "netbase"))

@@ -57,6 +57,26 @@ static int keep_script(struct reading *r, const char *name, struct stream *s, st
 	return 0;
 }
 
+/* Any other: dpkg keeps them all, under names that are a file's and nothing else. */
+static int keep_control(struct reading *r, const struct tar_entry *e, struct stream *s,
+			struct error *err)
+{
+	struct component_control control = { .name = arena_strdup(&r->c->arena, e->path),
+					     .mode = e->mode & 0777 };
+
+	if (!*e->path ||
+	    strspn(e->path, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(e->path))
+		return 0;
+	for (size_t i = 0; i < r->c->controls.len; i++) {
+		if (str_equal(r->c->controls.items[i].name, e->path))
+			return error_set(err, ERROR_FORMAT, "%s stands there twice", e->path);
+	}
+	if (keep_text(r, s, &control.text, err) < 0)
+		return -1;
+	vec_push(&r->c->controls, control);
+	return 0;
+}
+
 static int read_control_entry(struct reading *r, const struct tar_entry *e, struct stream *s,
 			      struct error *err)
 {
@@ -81,7 +101,7 @@ static int read_control_entry(struct reading *r, const struct tar_entry *e, stru
 			return error_set(err, ERROR_FORMAT, "%s stands there twice", e->path);
 		return keep_text(r, s, out, err);
 	}
-	return is_script(e->path) ? keep_script(r, e->path, s, err) : 0;
+	return is_script(e->path) ? keep_script(r, e->path, s, err) : keep_control(r, e, s, err);
 }
 
 /* Name, version and so on of the control stanza. */

@@ -146,8 +146,14 @@ static void test_system_users_of_packages_have_fixed_numbers(void **state)
 
 	(void)state;
 	open_site(&s, "{}");
-	put(&s, "apt", NULL, "usr/bin/apt", "x");
-	put(&s, "some", NULL, "usr/lib/sysusers.d/some.conf",
+	put(&s, "apt",
+	    "#!/bin/sh\nif [ \"$1\" = configure ]; then\n"
+	    "adduser --force-badname --system --home /nonexistent --no-create-home --quiet "
+	    "_apt\nfi\n",
+	    "usr/bin/apt", "x");
+	put(&s, "some",
+	    "#!/bin/sh\nsystemd-sysusers ${DPKG_ROOT:+--root=\"$DPKG_ROOT\"} some.conf\n",
+	    "usr/lib/sysusers.d/some.conf",
 	    "# comment\nu some 250 \"Some Service\" /var/lib/some\nu drawn - \"Drawn\"\n");
 	finish_well(&s);
 	passwd = text_of(&s, "etc/passwd");
@@ -267,11 +273,11 @@ static void test_the_package_database_is_the_full_form(void **state)
 	finish_well(&s);
 	status = text_of(&s, "var/lib/dpkg/status");
 	list = text_of(&s, "var/lib/dpkg/info/tool.list");
-	assert_string_equal(status, "Package: tool\nStatus: install ok installed\nVersion: 1.0\n"
-				    "Architecture: amd64\nConffiles:\n"
+	assert_string_equal(status, "Package: tool\nStatus: install ok installed\n"
+				    "Architecture: amd64\nVersion: 1.0\nConffiles:\n"
 				    " /etc/tool.conf 900150983cd24fb0d6963f7d28e17f72\n"
 				    "Description: a test\n and more\n\n");
-	assert_string_equal(list, "/.\n/etc/tool.conf\n/usr/bin/tool\n");
+	assert_string_equal(list, "/.\n/bin/tool\n/etc/tool.conf\n");
 }
 
 static void test_cuda_gets_its_links_and_the_stub_off_every_path(void **state)

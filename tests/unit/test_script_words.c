@@ -69,7 +69,9 @@ static void test_only_the_branches_of_an_installation_count(void **state)
 		{ "if [ \"$1\" = abort-remove ] || [ \"$1\" = configure ]; then a; fi", "a" },
 		{ "if [ \"$1\" = configure ] && [ -n \"$2\" ]; then a; fi", "" },
 		{ "if [ \"$1\" = configure ] && [ -z \"$2\" ]; then a; fi", "a" },
-		{ "if dpkg --compare-versions \"$2\" lt 7; then a; else b; fi", "b" },
+		{ "if dpkg --compare-versions \"$2\" lt 7; then a; else b; fi", "a" },
+		{ "if dpkg --compare-versions \"$2\" lt-nl 7; then a; else b; fi", "b" },
+		{ "if dpkg --compare-versions \"$2\" gt 7; then a; else b; fi", "b" },
 		{ "if [ x = \"$2\" ]; then a; elif true; then b; fi", "a|b" },
 	};
 
@@ -82,7 +84,7 @@ static void test_functions_count_where_they_are_defined(void **state)
 {
 	(void)state;
 	assert_commands("f() {\n a\n}\nf\nb", "a|b");
-	assert_commands("for x in 1 2; do a $x; done; while read y; do b; done", "a $x?|b");
+	assert_commands("for x in 1 2; do a $x; done; while read y; do b; done", "a 1|a 2|b");
 }
 
 static void test_lines_are_counted_over_continuations(void **state)
