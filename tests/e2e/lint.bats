@@ -17,7 +17,8 @@ image() { # TAG FOLDER… -- OPTION…
 		shift
 	done
 	[ $# -eq 0 ] || shift
-	umoci config --image "oci:$tag" --architecture amd64 --config.env NVIDIA_VISIBLE_DEVICES=all "$@"
+	umoci config --image "oci:$tag" --architecture amd64 --config.env NVIDIA_VISIBLE_DEVICES=all \
+		--config.env NVIDIA_DRIVER_CAPABILITIES=compute,utility "$@"
 }
 
 library() { # FILE SONAME

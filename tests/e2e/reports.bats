@@ -144,6 +144,25 @@ python_with() { # MODULE
 	[[ $output == *"site.yaml:3:1"*"did you mean 'labels'"* ]]
 }
 
+@test "lint: the schema of policies takes what the program takes" {
+	local python
+	python=$(python_with jsonschema)
+	gpuimg schema lint-policy >schema.json
+	cmp schema.json "$ROOT/docs/lint-policy.schema.json"
+	echo '{"gpuimg-policy": 1, "severities": {"SIZ": "off"}, "labels": ["a", {"name": "b", "matches": "x*"}], "budgets": {"image": "1GiB", "layers": 3},
+		"bases": ["r.example.org/*"], "files": {"must-have": ["/etc/x"], "must-not-have": [{"path": "/b", "reason": "r"}]},
+		"ignore": [{"rule": "SIZ", "reason": "r", "until": "2030-01-01"}]}' >good.json
+	echo '{"gpuimg-policy": 1, "lables": []}' >bad.json
+	"$python" -m jsonschema -i good.json schema.json 2>/dev/null
+	run ! "$python" -m jsonschema -i bad.json schema.json
+	need umoci
+	umoci init --layout oci
+	umoci new --image oci:t
+	run gpuimg lint oci:oci:t --policy good.json
+	[ "$status" -lt 2 ]
+	run -2 gpuimg lint oci:oci:t --policy bad.json
+}
+
 @test "lint: a baseline hides what is known and tells what vanished" {
 	bad_image
 	run -1 gpuimg lint oci:oci:t --write-baseline known.json --output json=a.json
