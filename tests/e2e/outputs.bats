@@ -6,8 +6,9 @@ load common
 setup() { work; }
 
 teardown() {
-	umount "$WORK"/podman/* 2>/dev/null || true
-	[ -z "${OPEN:-}" ] || rm -rf "$OPEN"
+	[ -n "${OPEN:-}" ] || return 0
+	umount "$OPEN"/p/* 2>/dev/null || true
+	rm -rf "$OPEN"
 }
 
 # A stack of a folder alone: no network, no packages.
@@ -86,13 +87,14 @@ diff_ids() { skopeo inspect --config "$1" | jq -c .rootfs.diff_ids; }
 @test "podman reads what gpuimg loads into its store, archives and standard output" {
 	need podman
 	small_stack
-	pod() { podman --root "$WORK/podman" --runroot "$WORK/podman-run" --storage-driver vfs "$@"; }
+	OPEN=$(mktemp -d /tmp/gpuimg-out.XXXXXX) # podman takes no long names
+	pod() { podman --root "$OPEN/p" --runroot "$OPEN/r" --storage-driver vfs "$@"; }
 	gpuimg build --offline --no-lint --to - stack.yaml 2>messages | pod load -q
 	run -0 pod image inspect --format '{{.Config.Cmd}} {{.RootFS.Layers}}' localhost/acme/small:7
 	[[ $output == "[/app/bin/run]"* ]]
 	# through containers-storage:, which runs podman: its options come by a wrapper
 	mkdir tools
-	printf '#!/bin/sh\nexec %s --root %s --runroot %s --storage-driver vfs "$@"\n' "$(command -v podman)" "$WORK/podman" "$WORK/podman-run" >tools/podman
+	printf '#!/bin/sh\nexec %s --root %s --runroot %s --storage-driver vfs "$@"\n' "$(command -v podman)" "$OPEN/p" "$OPEN/r" >tools/podman
 	chmod +x tools/podman
 	PATH=$WORK/tools:$PATH run -0 gpuimg build --offline --no-lint --to containers-storage:acme/other:2 stack.yaml
 	run -0 pod image exists localhost/acme/other:2
@@ -153,6 +155,7 @@ diff_ids() { skopeo inspect --config "$1" | jq -c .rootfs.diff_ids; }
 	[[ $(file b-arm64/rootfs/usr/bin/dash) == *aarch64* ]]
 	[ -e b-amd64/rootfs/lib64 ] && [ ! -e b-arm64/rootfs/lib64 ]
 	grep -q 'ld-linux-aarch64.so.1' b-arm64/rootfs/etc/ld.so.cache
-	[ "$(sed -n 's/^Architecture: //p' b-arm64/rootfs/var/lib/dpkg/status | sort -u | tr '\n' ' ')" = "all arm64 " ]
+	run -1 grep -q '^Architecture: amd64' b-arm64/rootfs/var/lib/dpkg/status
+	grep -q '^Architecture: arm64' b-arm64/rootfs/var/lib/dpkg/status
 	run -0 gpuimg lint oci:a:1
 }
