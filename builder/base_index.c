@@ -295,12 +295,12 @@ static bool take_file(struct slice *line, struct component *c, struct component_
 {
 	struct error ignored = { 0 };
 	struct slice hex, offset;
+	struct digest digest;
 
 	if (!take_number(line, &e->tar.size) || !slice_cut(line, '\t', &hex) ||
-	    digest_parse_sha256_hex(hex, &e->content.digest, &ignored) < 0 ||
-	    !slice_cut(line, '\t', &offset))
+	    digest_parse_sha256_hex(hex, &digest, &ignored) < 0 || !slice_cut(line, '\t', &offset))
 		return false;
-	e->content.has_digest = true;
+	content_set_digest(&e->content, &digest);
 	e->content.soname = take_field(line, &c->arena);
 	e->content.kind = CONTENT_ABSENT;
 	if (offset.len) {

@@ -54,6 +54,12 @@ static void content_close(struct stream *base)
 	free(s->path);
 }
 
+char *content_host_path(const struct content *c)
+{
+	assert(c->kind == CONTENT_PATH);
+	return c->folder ? fs_join(c->folder, c->path) : xstrdup(c->path);
+}
+
 /* Only regular files are opened: a pipe would block, a device never end. */
 static struct stream *open_path(const char *path, int *out_fd, struct error *err)
 {
@@ -80,16 +86,19 @@ static struct stream *open_path(const char *path, int *out_fd, struct error *err
 static struct stream *open_source(const struct content *c, uint64_t size, int *out_fd,
 				  struct error *err)
 {
-	switch (c->kind) {
+	cleanup_free char *path = NULL;
+
+	switch ((enum content_kind)c->kind) {
 	case CONTENT_MEMORY:
 		assert(c->memory.len == size);
 		return stream_memory(c->memory);
 	case CONTENT_RANGE:
 		return stream_fd_range(c->fd, c->offset, size, c->path ? c->path : "package");
 	case CONTENT_ZIP:
-		return zip_open(c->fd, &c->zip);
+		return zip_open(c->fd, c->zip);
 	case CONTENT_PATH:
-		return open_path(c->path, out_fd, err);
+		path = content_host_path(c);
+		return open_path(path, out_fd, err);
 	case CONTENT_ABSENT:
 		error_set(err, ERROR_NOT_FOUND,
 			  "its content is in the base image's layers, which are not unpacked");
@@ -104,6 +113,7 @@ struct stream *content_open(const struct content *c, uint64_t size, struct error
 	static const struct stream_ops ops = { .read = content_read, .close = content_close };
 	int fd = -1;
 	struct stream *source = open_source(c, size, &fd, err);
+	struct digest want = content_digest(c);
 	struct content_stream *s;
 
 	if (!source || (!c->has_digest && c->kind != CONTENT_PATH))
@@ -115,8 +125,10 @@ struct stream *content_open(const struct content *c, uint64_t size, struct error
 	s->left = size;
 	s->stamp = c->kind == CONTENT_PATH ? c->stamp : NULL;
 	if (c->has_digest && !s->stamp)
-		s->proven = stream_verify(source, &c->digest, size);
-	s->path = c->path ? xstrdup(c->path) : NULL;
+		s->proven = stream_verify(source, &want, size);
+	s->path = c->kind == CONTENT_PATH ? content_host_path(c)
+		  : c->path               ? xstrdup(c->path)
+					  : NULL;
 	return &s->base;
 }
 

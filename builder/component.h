@@ -23,22 +23,53 @@ enum content_kind {
 	CONTENT_ABSENT, /* in a layer of the base image: only the digest is at hand */
 };
 
+/* There may be half a million of these: every byte counts. */
 struct content {
-	enum content_kind kind;
-	struct slice memory;
-	int fd;          /* borrowed from the component */
-	uint64_t offset; /* bytes; size is the entry's */
-	struct zip_entry zip;
-	const struct digest *archive; /* CONTENT_ZIP: what settles the compressed bytes as well */
-	const char *path;
-	const struct file_stamp *stamp; /* CONTENT_PATH: the file is what was digested as long as
-					   it has this stamp; NULL: read it to know */
-	bool has_digest;
-	struct digest digest; /* SHA-256 of the content, when known: proven while read */
-	const char *soname;   /* of a library, where it was looked up already; "" for what is no
-				 library of the image's machine; NULL: not looked at */
+	uint8_t kind;    /* enum content_kind */
+	bool has_digest; /* `sha256` is known: proven while read */
+	int fd;          /* of RANGE and ZIP; borrowed from the component */
+	union {
+		struct slice memory; /* MEMORY */
+		uint64_t offset;     /* RANGE: bytes; size is the entry's */
+		struct {             /* ZIP */
+			const struct zip_entry *zip;
+			const struct digest *archive; /* settles the compressed bytes as well */
+		};
+		struct {                    /* PATH */
+			const char *folder; /* that `path` lies in; NULL: `path` is whole */
+			/*
+			 * The file is what was digested as long as it has this stamp; NULL: read
+			 * it to know.
+			 */
+			const struct file_stamp *stamp;
+		};
+	};
+	const char *path; /* PATH: on the host; else for error texts, or NULL */
+	/*
+	 * Of a library, where it was looked up already; "" for what is no library of the image's
+	 * machine; NULL: not looked at.
+	 */
+	const char *soname;
+	uint8_t sha256[32]; /* of the content */
 };
 
+static inline struct digest content_digest(const struct content *c)
+{
+	struct digest d = { .algorithm = DIGEST_SHA256 };
+
+	memcpy(d.bytes, c->sha256, sizeof(c->sha256));
+	return d;
+}
+
+/* A digest of another kind is not kept. */
+static inline void content_set_digest(struct content *c, const struct digest *d)
+{
+	c->has_digest = d->algorithm == DIGEST_SHA256;
+	memcpy(c->sha256, d->bytes, sizeof(c->sha256));
+}
+
+/* The host's path of a PATH; heap. */
+char *content_host_path(const struct content *c);
 /* `size` is the entry's. NULL on error. The caller closes the stream. */
 struct stream *content_open(const struct content *c, uint64_t size, struct error *err) MUST_USE;
 /* The first bytes of the content, at most `len`; *out_len says how many. */

@@ -70,9 +70,10 @@ static void put_entry(struct strbuf *out, const struct component_entry *e)
 	put_u64(out, e->content.kind);
 	if (e->content.kind == CONTENT_MEMORY)
 		put_slice(out, e->content.memory);
-	put_u64(out, e->content.offset);
+	else
+		put_u64(out, e->content.offset);
 	put_u64(out, e->content.path != NULL);
-	strbuf_add(out, e->content.digest.bytes, 32);
+	strbuf_add(out, e->content.sha256, 32);
 }
 
 static void take_content(struct reader *r, struct component *c, struct component_entry *e)
@@ -82,16 +83,17 @@ static void take_content(struct reader *r, struct component *c, struct component
 
 	if (kind == CONTENT_MEMORY)
 		e->content.memory = take_slice(r, &c->arena);
-	else if (kind != CONTENT_RANGE)
+	else if (kind == CONTENT_RANGE)
+		e->content.offset = reader_u64(r);
+	else
 		r->bad = true;
-	e->content.kind = (enum content_kind)kind;
+	e->content.kind = (uint8_t)kind;
 	e->content.fd = c->fd;
-	e->content.offset = reader_u64(r);
 	e->content.path = reader_u64(r) ? e->tar.path : NULL;
 	digest = reader_bytes(r, 32);
 	e->content.has_digest = true;
 	if (digest.len)
-		memcpy(e->content.digest.bytes, digest.data, 32);
+		memcpy(e->content.sha256, digest.data, 32);
 }
 
 static void take_entry(struct reader *r, struct component *c)
@@ -272,17 +274,17 @@ static int digest_files(struct component *c, struct error *err)
 		struct component_entry *e = &c->entries.items[i];
 		cleanup_stream struct stream *s = NULL, *counted = NULL;
 		cleanup_digest struct digest_state state = { 0 };
+		struct digest digest;
 
-		if (e->tar.type != TAR_FILE ||
-		    (e->content.has_digest && e->content.digest.algorithm == DIGEST_SHA256))
+		if (e->tar.type != TAR_FILE || e->content.has_digest)
 			continue;
 		digest_init(&state, DIGEST_SHA256);
 		s = content_open(&e->content, e->tar.size, err);
 		counted = s ? stream_digest(s, &state, NULL) : NULL;
 		if (!s || stream_drain(counted, NULL, err) < 0)
 			return error_wrap(err, "%s", e->tar.path);
-		e->content.digest = digest_finish(&state);
-		e->content.has_digest = true;
+		digest = digest_finish(&state);
+		content_set_digest(&e->content, &digest);
 	}
 	return 0;
 }

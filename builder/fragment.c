@@ -21,7 +21,7 @@ static void key_entry(struct digest_state *state, const struct layer_entry *e)
 		digest_update(state, t->xattrs[i].value, t->xattrs[i].len);
 	}
 	if (t->type == TAR_FILE)
-		digest_update(state, e->identity->bytes, digest_size(e->identity->algorithm));
+		digest_update(state, e->identity, 32);
 }
 
 char *fragment_coder(const struct layer_options *options)
@@ -49,7 +49,7 @@ static bool is_spliced(const struct layer_entry *e, const struct layer_options *
 {
 	return options->compression == COMPRESSION_GZIP && e->tar->type == TAR_FILE &&
 	       e->tar->size >= SPLICE_MIN && e->content->kind == CONTENT_ZIP &&
-	       e->content->zip.deflated && e->content->archive;
+	       e->content->zip->deflated && e->content->archive;
 }
 
 static bool stands_alone(const struct layer_entry *e, const struct layer_options *options)
@@ -99,7 +99,7 @@ static void seal(struct fragment *f, const struct layer_entries *entries, const 
 		const struct digest *archive = first->content->archive;
 
 		digest_update(&state, archive->bytes, digest_size(archive->algorithm));
-		layer_key_u64(&state, first->content->zip.data_offset);
+		layer_key_u64(&state, first->content->zip->data_offset);
 	}
 	for (size_t i = f->from; i < f->to; i++)
 		key_entry(&state, &entries->items[i]);

@@ -161,7 +161,7 @@ static int insert_range(struct writing *w, int fd, uint64_t offset, uint64_t len
 static int splice_content(struct writing *w, const struct layer_entry *e, struct error *err)
 {
 	cleanup_stream struct stream *content = content_open(e->content, e->tar->size, err);
-	const struct zip_entry *zip = &e->content->zip;
+	const struct zip_entry *zip = e->content->zip;
 	uint8_t header[GZIP_HEADER_BYTES], trailer[GZIP_TRAILER_BYTES];
 	uint64_t bytes = 0;
 

@@ -25,7 +25,7 @@ enum { ASSEMBLY_VERSION = 2 };
 struct layer_entry {
 	const struct tar_entry *tar;
 	const struct content *content; /* of a TAR_FILE with bytes */
-	const struct digest *identity; /* of a TAR_FILE: what settles its bytes */
+	const uint8_t *identity;       /* of a TAR_FILE: 32 bytes that settle its content */
 	bool starts;                   /* the first of a component */
 };
 

@@ -1,5 +1,6 @@
 #include "builder/plan.h"
 
+#include "base/map.h"
 #include "builder/plan_group.h"
 
 void plan_release(struct plan *plan)
@@ -21,24 +22,23 @@ struct maker {
 };
 
 /* What settles the bytes of a file: its digest when known, else whence it comes. */
-static const struct digest *identity(struct maker *m, const struct component *c,
-				     const struct component_entry *e)
+static const uint8_t *identity(struct maker *m, const struct component *c,
+			       const struct component_entry *e)
 {
 	cleanup_digest struct digest_state state = { 0 };
-	struct digest *made;
+	struct digest made;
 
 	if (e->content.has_digest)
-		return &e->content.digest;
-	made = arena_alloc(&m->plan->arena, sizeof(*made));
+		return e->content.sha256;
 	if (e->content.kind == CONTENT_MEMORY) {
-		*made = digest_of(e->content.memory);
-		return made;
+		made = digest_of(e->content.memory);
+	} else {
+		digest_init(&state, DIGEST_SHA256);
+		digest_update(&state, c->key.bytes, digest_size(c->key.algorithm));
+		layer_key_text(&state, e->tar.path);
+		made = digest_finish(&state);
 	}
-	digest_init(&state, DIGEST_SHA256);
-	digest_update(&state, c->key.bytes, digest_size(c->key.algorithm));
-	layer_key_text(&state, e->tar.path);
-	*made = digest_finish(&state);
-	return made;
+	return memcpy(arena_alloc(&m->plan->arena, 32), made.bytes, 32);
 }
 
 /* A copy of `tar` that lives as long as the plan. */
@@ -215,9 +215,9 @@ static int compare_entries(const void *a, const void *b)
 static void push_whiteouts(struct maker *m, struct layer_entries *out)
 {
 	static const struct content nothing = { .kind = CONTENT_MEMORY, .fd = -1 };
-	struct digest *empty = arena_alloc(&m->plan->arena, sizeof(*empty));
+	struct digest empty = digest_of(nothing.memory);
+	const uint8_t *identity = memcpy(arena_alloc(&m->plan->arena, 32), empty.bytes, 32);
 
-	*empty = digest_of(nothing.memory);
 	for (size_t i = 0; i < m->rootfs->removed.len; i++) {
 		const char *path = m->rootfs->removed.items[i]->tar.path;
 		const char *slash = strrchr(path, '/');
@@ -231,26 +231,41 @@ static void push_whiteouts(struct maker *m, struct layer_entries *out)
 		};
 		tar->path = arena_printf(&m->plan->arena, "%.*s.wh.%s", (int)dir, path, path + dir);
 		vec_push(out, ((struct layer_entry){
-				      .tar = tar, .content = &nothing, .identity = empty }));
+				      .tar = tar, .content = &nothing, .identity = identity }));
 	}
 }
 
-/* The directories, then the entries [from, to) of `all`. */
-static void fill(struct maker *m, struct map *dirs, const struct layer_entries *all, size_t from,
+/* The directories and whiteouts, then the entries [from, to) of `all`, which is used up if whole.
+ */
+static void fill(struct maker *m, struct map *dirs, struct layer_entries *all, size_t from,
 		 size_t to, bool last, struct layer_entries *out)
 {
-	vec_reserve(out, dirs->len + (to - from));
+	struct layer_entries head = { 0 };
+
 	for (size_t i = 0; i < dirs->len; i++) {
-		struct layer_entry *l = vec_add(out);
+		struct layer_entry *l = vec_add(&head);
 
 		l->tar = dirs->entries[i].value;
 		map_put(&m->set_dirs, l->tar->path, dirs->entries[i].value);
 	}
-	vec_sort(out, compare_entries);
+	vec_sort(&head, compare_entries);
 	if (last)
-		push_whiteouts(m, out);
-	for (size_t i = from; i < to; i++)
-		vec_push(out, all->items[i]);
+		push_whiteouts(m, &head);
+	if (from == 0 && to == all->len) { /* there may be half a million: not twice */
+		*out = *all;
+		*all = (struct layer_entries){ 0 };
+	} else {
+		vec_reserve(out, head.len + (to - from));
+		memcpy(out->items, all->items + from, (to - from) * sizeof(*out->items));
+		out->len = to - from;
+	}
+	vec_reserve(out, head.len);
+	if (out->len)
+		memmove(out->items + head.len, out->items, out->len * sizeof(*out->items));
+	if (head.len)
+		memcpy(out->items, head.items, head.len * sizeof(*out->items));
+	out->len += head.len;
+	vec_release(&head);
 }
 
 static bool same_dir(const struct tar_entry *a, const struct tar_entry *b)
@@ -303,7 +318,7 @@ static const char *component_names(struct maker *m, const struct plan_group *g)
 /* One layer being cut out of a group. */
 struct cut {
 	const struct plan_group *group;
-	const struct layer_entries *all;
+	struct layer_entries *all;
 	size_t from, to;
 	size_t number;      /* of the group's layers, from 0 */
 	bool owned_folders; /* all folders of the components go here, needed or not */
@@ -389,8 +404,9 @@ static uint64_t sum_of(const struct layer_entries *entries)
 	return sum;
 }
 
-/* Large files to one list, all others to the other; a hard link goes with its file. */
-static void part_by_size(const struct layer_entries *all, struct layer_entries *large,
+/* Large files to one list, all others to the other; a hard link goes with its file. Uses `all` up.
+ */
+static void part_by_size(struct layer_entries *all, struct layer_entries *large,
 			 struct layer_entries *small)
 {
 	bool is_large = false;
@@ -403,6 +419,7 @@ static void part_by_size(const struct layer_entries *all, struct layer_entries *
 		else
 			vec_push(small, all->items[i]);
 	}
+	vec_release(all);
 }
 
 /*
@@ -410,7 +427,7 @@ static void part_by_size(const struct layer_entries *all, struct layer_entries *
  * re-ships little.
  */
 static void make_folder_layers(struct maker *m, const struct plan_group *g,
-			       const struct layer_entries *all, uint64_t max, bool last_group)
+			       struct layer_entries *all, uint64_t max, bool last_group)
 {
 	struct layer_entries large = { 0 }, small = { 0 };
 	struct plan_cutter cutter;
@@ -479,7 +496,7 @@ static void assert_disjoint(struct rootfs *r, const struct plan *plan)
 				continue;
 			assert(n && n->layer != i + 1);
 			assert(!n->layer || e->items[k].tar->type == TAR_DIR);
-			n->layer = (uint32_t)i + 1;
+			n->layer = (uint16_t)(i + 1);
 		}
 	}
 }

@@ -45,7 +45,8 @@ void rootfs_release(struct rootfs *r)
 	vec_release(&r->parts);
 	vec_release(&r->removed);
 	vec_release(&r->diversions);
-	map_release(&r->by_path);
+	vec_release(&r->index);
+	free(r->index.slots);
 	free(r->last_dir);
 	free(r->last_placed);
 	arena_release(&r->arena);
@@ -65,9 +66,44 @@ int rootfs_compare(const char *a, const char *b)
 	return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
 }
 
+static uint32_t hash_path(const char *path)
+{
+	uint32_t h = 2166136261u; /* FNV-1a */
+
+	for (; *path; path++)
+		h = (h ^ (uint8_t)*path) * 16777619u;
+	return h ^ h >> 15;
+}
+
+/* The slot of `path`, or the free one where it belongs. slot_count is a power of two. */
+static size_t slot_of(const struct rootfs_index *x, const char *path)
+{
+	size_t i = hash_path(path) & (x->slot_count - 1);
+
+	while (x->slots[i] && !str_equal(x->items[x->slots[i] - 1]->tar.path, path))
+		i = (i + 1) & (x->slot_count - 1);
+	return i;
+}
+
+static struct rootfs_node *find(const struct rootfs_index *x, const char *path)
+{
+	uint32_t at = x->slot_count ? x->slots[slot_of(x, path)] : 0;
+
+	return at ? x->items[at - 1] : NULL;
+}
+
+static void grow(struct rootfs_index *x)
+{
+	free(x->slots);
+	x->slot_count = x->slot_count ? 2 * x->slot_count : 64;
+	x->slots = xcalloc(x->slot_count, sizeof(*x->slots));
+	for (size_t i = 0; i < x->len; i++)
+		x->slots[slot_of(x, x->items[i]->tar.path)] = (uint32_t)i + 1;
+}
+
 struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path)
 {
-	struct rootfs_node *n = map_get(&r->by_path, path);
+	struct rootfs_node *n = find(&r->index, path);
 
 	return n && n->removed ? NULL : n;
 }
@@ -163,11 +199,17 @@ const char *rootfs_place(struct rootfs *r, const char *path, struct error *err)
 	return arena_printf(&r->arena, "%s/%s", r->last_placed, slash + 1);
 }
 
+/* A node at `path`, which lives as long as the tree. */
 static struct rootfs_node *put(struct rootfs *r, const char *path)
 {
 	struct rootfs_node *n = arena_alloc(&r->arena, sizeof(*n));
+	struct rootfs_index *x = &r->index;
 
-	map_put(&r->by_path, path, n);
+	n->tar.path = path;
+	if ((x->len + 1) * 2 > x->slot_count)
+		grow(x);
+	x->slots[slot_of(x, path)] = (uint32_t)x->len + 1;
+	vec_push(x, n);
 	return n;
 }
 
@@ -185,8 +227,8 @@ static int imply_parents(struct rootfs *r, const char *path, struct error *err)
 			return error_set(err, ERROR_USAGE, "%s: /%s is a file of %s, not a folder",
 					 path, dir, n->owner->name);
 		if (!n) {
-			n = put(r, dir);
-			rootfs_default_dir(arena_strdup(&r->arena, dir), &n->tar);
+			n = put(r, arena_strdup(&r->arena, dir));
+			rootfs_default_dir(n->tar.path, &n->tar);
 		}
 		*slash = '/';
 	}
@@ -198,7 +240,7 @@ static void take(struct rootfs_node *n, struct component *c, size_t index,
 {
 	n->tar = *tar;
 	n->owner = c;
-	n->index = index;
+	n->index = (uint32_t)index;
 	if (c->kind == COMPONENT_BASE)
 		return;
 	if (tar->type == TAR_DIR || c->kind == COMPONENT_TREE || c->kind == COMPONENT_STAGE)
@@ -346,7 +388,7 @@ int rootfs_digest(const struct component_entry *e, struct digest *out, struct er
 	uint64_t bytes = 0;
 
 	if (e->content.has_digest) {
-		*out = e->content.digest;
+		*out = content_digest(&e->content);
 		return 0;
 	}
 	digest_init(&state, DIGEST_SHA256);
@@ -371,8 +413,8 @@ static int compare_nodes(const void *a, const void *b)
 
 void rootfs_sorted(const struct rootfs *r, struct rootfs_nodes *out)
 {
-	for (size_t i = 0; i < r->by_path.len; i++) {
-		struct rootfs_node *n = r->by_path.entries[i].value;
+	for (size_t i = 0; i < r->index.len; i++) {
+		struct rootfs_node *n = r->index.items[i];
 
 		if (!n->removed)
 			vec_push(out, n);
@@ -392,8 +434,8 @@ void rootfs_list(const struct rootfs *r, const char *dir, struct rootfs_nodes *o
 {
 	size_t len = strlen(dir);
 
-	for (size_t i = 0; i < r->by_path.len; i++) {
-		struct rootfs_node *n = r->by_path.entries[i].value;
+	for (size_t i = 0; i < r->index.len; i++) {
+		struct rootfs_node *n = r->index.items[i];
 		const char *path = n->tar.path;
 
 		if (!n->removed && str_starts(path, dir) && path[len] == '/' &&

@@ -14,15 +14,15 @@
 #ifndef BUILDER_ROOTFS_H
 #define BUILDER_ROOTFS_H
 
-#include "base/map.h"
 #include "base/vec.h"
 #include "builder/component.h"
 
+/* 96 bytes: there may be half a million. */
 struct rootfs_node {
 	struct tar_entry tar;    /* as it will be in the image */
 	struct component *owner; /* NULL: a directory that is only implied */
-	size_t index;            /* of the entry in owner->entries */
-	uint32_t layer;          /* the last it was planned for, from 1; 0: none yet */
+	uint32_t index;          /* of the entry in owner->entries */
+	uint16_t layer;          /* the last it was planned for, from 1; 0: none yet */
 	bool removed;            /* was in the base image, and is not there any more */
 };
 
@@ -45,9 +45,17 @@ struct rootfs_diversion {
 	const char *path, *to, *package;
 };
 
+/* The nodes by path: open addressing over an array in the order they were made. */
+struct rootfs_index {
+	struct rootfs_node **items;
+	size_t len, cap;
+	uint32_t *slots; /* index + 1 into items; 0: free */
+	size_t slot_count;
+};
+
 struct rootfs {
 	struct arena arena;
-	struct map by_path;          /* struct rootfs_node */
+	struct rootfs_index index;
 	struct rootfs_nodes removed; /* from the base image; release and order are the tree's */
 	struct {
 		struct rootfs_part *items;

@@ -241,7 +241,8 @@ static int store_file(struct collecting *k, int fd, const char *to, const struct
 	    store_put_commit(&pending, NULL, 0, &digest, &tar.size, err) < 0)
 		return -1;
 	e = component_add(k->c, &tar);
-	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
+	e->content = (struct content){ .kind = CONTENT_PATH };
+	content_set_digest(&e->content, &digest);
 	return 0;
 }
 

@@ -104,12 +104,14 @@ static bool find_objects(struct store *store, struct component *c)
 		struct component_entry *e = &c->entries.items[i];
 		struct error ignored = { 0 };
 		cleanup_free char *name = NULL;
+		struct digest digest;
 		int dirfd;
 
 		if (e->tar.type != TAR_FILE)
 			continue;
-		if (!store_intact(store, &e->content.digest, e->tar.size) ||
-		    store_locate(store, &e->content.digest, &dirfd, &name, &ignored) < 0)
+		digest = content_digest(&e->content);
+		if (!store_intact(store, &digest, e->tar.size) ||
+		    store_locate(store, &digest, &dirfd, &name, &ignored) < 0)
 			return false;
 		e->content.path = arena_printf(&c->arena, "%s/%s", store_path(store), name);
 	}
@@ -254,12 +256,13 @@ static struct component *copy_from_tree(const struct assembly *a, const struct s
 		if (tar.type == TAR_FILE) {
 			e->content = rootfs_entry(file)->content;
 			if (!e->content.has_digest) {
-				if (rootfs_digest(rootfs_entry(file), &e->content.digest, err) <
-				    0) {
+				struct digest digest;
+
+				if (rootfs_digest(rootfs_entry(file), &digest, err) < 0) {
 					vec_release(&all);
 					return NULL;
 				}
-				e->content.has_digest = true;
+				content_set_digest(&e->content, &digest);
 			}
 		}
 	}
@@ -297,6 +300,8 @@ static struct component *move(const struct component *from, const struct stack_c
 		made->content = e->content;
 		if (e->content.path)
 			made->content.path = arena_strdup(&c->arena, e->content.path);
+		if (e->content.kind == CONTENT_PATH && e->content.folder)
+			made->content.folder = arena_strdup(&c->arena, e->content.folder);
 	}
 	return steal_ptr(&c);
 }

@@ -323,7 +323,7 @@ static void adopt(struct finish *f, struct rootfs_node *n)
 	if (n->owner)
 		return;
 	n->owner = f->metadata;
-	n->index = f->metadata->entries.len;
+	n->index = (uint32_t)f->metadata->entries.len;
 	component_add(f->metadata, &n->tar);
 	/* placed already: the next flush finds it there and leaves it */
 }

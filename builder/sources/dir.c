@@ -29,7 +29,8 @@ struct reading_file {
 struct appending {
 	struct component *c;
 	const char *from, *to;
-	uint32_t mode; /* of files; 0: by the x bit */
+	const char *folder; /* `from`, in the component's arena */
+	uint32_t mode;      /* of files; 0: by the x bit */
 	struct pool *pool;
 	struct stat_cache *cache;
 	struct reading_file files[READING_AHEAD]; /* a ring, in the order of the walk */
@@ -88,7 +89,7 @@ static int settle_first(struct appending *a, struct error *err)
 	a->first = (a->first + 1) % READING_AHEAD;
 	a->count--;
 	if (f->rc == 0) {
-		content->digest = f->digest;
+		content_set_digest(content, &f->digest);
 		if (f->size >= STAMP_MIN && file_stamp_is_settled(&f->stamp, f->read_at)) {
 			struct file_stamp *kept = arena_alloc(&a->c->arena, sizeof(*kept));
 
@@ -179,7 +180,12 @@ static int add_node(struct appending *a, const char *path, const char *below, co
 	tar.mode = a->mode ? a->mode : st->st_mode & S_IXUSR ? 0755 : 0644;
 	e = component_add(a->c, &tar);
 	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true };
-	e->content.path = arena_strdup(&a->c->arena, path);
+	if (*below) { /* the end of the place is the end of the host's path */
+		e->content.folder = a->folder;
+		e->content.path = e->tar.path + strlen(e->tar.path) - strlen(below);
+	} else {
+		e->content.path = arena_strdup(&a->c->arena, path);
+	}
 	return read_file(a, path, below, st, err);
 }
 
@@ -230,6 +236,7 @@ int dir_append(struct component *c, const char *from, const char *to, const char
 
 	a->c = c;
 	a->from = plain;
+	a->folder = arena_strdup(&c->arena, plain);
 	a->to = to;
 	a->pool = reading ? reading->pool : NULL;
 	if (mode && *mode)
@@ -308,30 +315,42 @@ struct component *dir_files(const struct stack *stack, const struct stack_stage 
  * The listing of a locked folder: a line for each entry, in the order of the walk:
  *   d MODE PATH    f MODE SIZE SHA256 PATH    l TARGET-BYTES TARGET PATH
  */
+static void write_line(const struct component_entry *e, struct strbuf *out)
+{
+	struct digest digest = content_digest(&e->content);
+	char hex[DIGEST_HEX_MAX];
+
+	if (e->tar.type == TAR_DIR)
+		strbuf_addf(out, "d %o %s\n", e->tar.mode, e->tar.path);
+	else if (e->tar.type == TAR_SYMLINK)
+		strbuf_addf(out, "l %zu %s %s\n", strlen(e->tar.link), e->tar.link, e->tar.path);
+	else
+		strbuf_addf(out, "f %o %" PRIu64 " %s %s\n", e->tar.mode, e->tar.size,
+			    digest_hex(&digest, hex), e->tar.path);
+}
+
+static const char listing_heading[] = "gpuimg folder 1\n";
+
 void dir_listing_write(const struct component *c, struct strbuf *out)
 {
-	strbuf_adds(out, "gpuimg folder 1\n");
-	for (size_t i = 0; i < c->entries.len; i++) {
-		const struct component_entry *e = &c->entries.items[i];
-		char hex[DIGEST_HEX_MAX];
-
-		if (e->tar.type == TAR_DIR)
-			strbuf_addf(out, "d %o %s\n", e->tar.mode, e->tar.path);
-		else if (e->tar.type == TAR_SYMLINK)
-			strbuf_addf(out, "l %zu %s %s\n", strlen(e->tar.link), e->tar.link,
-				    e->tar.path);
-		else
-			strbuf_addf(out, "f %o %" PRIu64 " %s %s\n", e->tar.mode, e->tar.size,
-				    digest_hex(&e->content.digest, hex), e->tar.path);
-	}
+	strbuf_adds(out, listing_heading);
+	for (size_t i = 0; i < c->entries.len; i++)
+		write_line(&c->entries.items[i], out);
 }
 
 struct digest dir_files_digest(const struct component *c)
 {
-	cleanup_strbuf struct strbuf listing = { 0 };
+	cleanup_digest struct digest_state state = { 0 };
+	cleanup_strbuf struct strbuf line = { 0 };
 
-	dir_listing_write(c, &listing);
-	return digest_of(strbuf_slice(&listing));
+	digest_init(&state, DIGEST_SHA256);
+	digest_update(&state, listing_heading, strlen(listing_heading));
+	for (size_t i = 0; i < c->entries.len; i++) {
+		strbuf_truncate(&line, 0);
+		write_line(&c->entries.items[i], &line);
+		digest_update(&state, line.data, line.len);
+	}
+	return digest_finish(&state);
 }
 
 static bool read_mode(struct slice text, uint32_t *out)
@@ -385,22 +404,23 @@ static bool take_line(struct component *c, struct slice line, const char *from)
 		return false;
 	tar.path = arena_slice(&c->arena, rest);
 	e = component_add(c, &tar);
-	e->content = (struct content){ .kind = CONTENT_PATH, .has_digest = true, .digest = digest };
-	e->content.path = from ? arena_printf(&c->arena, "%s%s%s", from,
-					      str_ends(from, "/") ? "" : "/", tar.path)
-			       : NULL;
+	e->content = (struct content){ .kind = CONTENT_PATH };
+	content_set_digest(&e->content, &digest);
+	e->content.folder = from;
+	e->content.path = from ? e->tar.path : NULL;
 	return true;
 }
 
 int dir_listing_read(struct component *c, struct slice text, const char *from, struct error *err)
 {
+	const char *folder = from ? arena_strdup(&c->arena, from) : NULL;
 	struct slice line;
 
 	if (!slice_cut(&text, '\n', &line) || !slice_is(line, "gpuimg folder 1"))
 		return error_set(err, ERROR_FORMAT, "the listing of %s is none",
 				 from ? from : "a build stage");
 	while (slice_cut(&text, '\n', &line)) {
-		if (line.len && !take_line(c, line, from))
+		if (line.len && !take_line(c, line, folder))
 			return error_set(err, ERROR_FORMAT,
 					 "the listing of %s: \"%.*s\" is no entry",
 					 from ? from : "a build stage",
@@ -515,16 +535,19 @@ static void stamp_known(struct store *store, struct component *c, const char *fr
 
 	for (size_t i = 0; i < c->entries.len; i++) {
 		struct component_entry *e = &c->entries.items[i];
+		struct digest digest, locked = content_digest(&e->content);
 		struct file_stamp stamp, *kept;
-		struct digest digest;
+		cleanup_free char *path = NULL;
 		struct stat st;
 
-		if (e->tar.type != TAR_FILE || e->tar.size < STAMP_MIN ||
-		    stat(e->content.path, &st) < 0)
+		if (e->tar.type != TAR_FILE || e->tar.size < STAMP_MIN)
+			continue;
+		path = content_host_path(&e->content);
+		if (stat(path, &st) < 0)
 			continue;
 		stamp = file_stamp_of(&st);
 		if (!stat_cache_find(cache, e->tar.path, &stamp, &digest) ||
-		    !digest_equal(&digest, &e->content.digest))
+		    !digest_equal(&digest, &locked))
 			continue;
 		kept = arena_alloc(&c->arena, sizeof(*kept));
 		*kept = stamp;

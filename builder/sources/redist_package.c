@@ -294,10 +294,9 @@ static int read_zip(struct opening *o, struct store *store, struct error *err)
 		if (*path && !m && !known)
 			return -1;
 		if (m)
-			m->content = (struct content){ .kind = CONTENT_ZIP,
-						       .fd = o->c->fd,
-						       .zip = *z,
-						       .archive = &o->c->key };
+			m->content = (struct content){
+				.kind = CONTENT_ZIP, .fd = o->c->fd, .zip = z, .archive = &o->c->key
+			};
 	}
 	return 0;
 }

@@ -116,9 +116,9 @@ static int add_entry(struct unpacking *u, uint32_t i, struct error *err)
 	made->content = (struct content){ .kind = CONTENT_RANGE,
 					  .fd = -1,
 					  .offset = u->places[f->last_twin].offset,
-					  .path = made->tar.path,
-					  .has_digest = f->has_digest,
-					  .digest = f->digest };
+					  .path = made->tar.path };
+	if (f->has_digest)
+		content_set_digest(&made->content, &f->digest);
 	return 0;
 }
 

@@ -186,11 +186,10 @@ static struct component_entry *add_file(struct opening *o, const struct zip_entr
 	struct component_entry *entry = component_add(o->c, &tar);
 
 	entry->content = (struct content){
-		.kind = CONTENT_ZIP, .fd = o->c->fd, .zip = *e, .archive = &o->c->key
+		.kind = CONTENT_ZIP, .fd = o->c->fd, .zip = e, .archive = &o->c->key
 	};
 	if (row && row->has_digest) {
-		entry->content.has_digest = true;
-		entry->content.digest = row->digest;
+		content_set_digest(&entry->content, &row->digest);
 	}
 	return entry;
 }

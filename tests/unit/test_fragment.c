@@ -44,7 +44,7 @@ static void push_all(struct bench *b)
 			b->identities[i] = digest_of(e->content.memory);
 		l->tar = &e->tar;
 		l->content = &e->content;
-		l->identity = &b->identities[i];
+		l->identity = b->identities[i].bytes;
 	}
 }
 
@@ -229,7 +229,7 @@ static void fill_zip(struct bench *b, const struct zip_spec *spec)
 						     .size = zip.entries[0].size,
 						     .mode = 0644 });
 	e->content = (struct content){
-		.kind = CONTENT_ZIP, .fd = b->c->fd, .zip = zip.entries[0], .archive = &b->c->key
+		.kind = CONTENT_ZIP, .fd = b->c->fd, .zip = &zip.entries[0], .archive = &b->c->key
 	};
 	push_all(b);
 	b->identities[0] = digest_of(slice_str("content"));
@@ -271,7 +271,7 @@ static void test_a_file_of_a_wheel_keeps_its_deflate_stream(void **state)
 	got = digest_of(strbuf_slice(&tar));
 	assert_true(digest_equal(&got, &l.diff_id));
 	assert_memory_equal(tar.data + 512, text, strlen(text));
-	zip = &b.entries.items[0].content->zip;
+	zip = b.entries.items[0].content->zip;
 	assert_ok(store_get_bytes(b.store, &l.digest, MIB, &blob, &err), err);
 	stream = xmalloc((size_t)zip->compressed_size);
 	assert_int_equal(pread(b.c->fd, stream, (size_t)zip->compressed_size,

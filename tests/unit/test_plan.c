@@ -289,8 +289,7 @@ static void fill_folder(struct bench *b, bool edited)
 							  .mode = 0644 });
 		e->content.kind = CONTENT_PATH;
 		e->content.path = "/nowhere";
-		e->content.has_digest = true;
-		e->content.digest = digest_of(slice_str(path));
+		content_set_digest(&e->content, &(struct digest){ .bytes = { (uint8_t)i } });
 	}
 	add(b, c);
 	add(b, part(COMPONENT_FINISH, PLAN_METADATA));
