@@ -15,6 +15,10 @@ static int add_gpu(struct facts *facts, const char *text, struct error *err)
 
 	if (gpu_target_find(&facts->tables.gpus, gpu.text, &gpu.target, err) < 0)
 		return error_wrap(err, "--gpu");
+	/* Thor was sm_101 until CUDA 12.9; drivers that know the board call it sm_110. */
+	if (gpu.target.product && str_equal(gpu.target.arch->sm, "sm_101") &&
+	    gpu_arch(&facts->tables.gpus, "11.0"))
+		gpu.target.arch = gpu_arch(&facts->tables.gpus, "11.0");
 	gpu.sm = sm_of(gpu.target.arch);
 	for (size_t i = 0; i < facts->hosts.gpus.len; i++) {
 		if (str_equal(facts->hosts.gpus.items[i].text, gpu.text))

@@ -159,9 +159,9 @@ const char *library_version(const struct facts *facts, const struct object *obje
 	const char *version = of_name(object->path);
 
 	if (!version)
-		version = of_wheel(facts, object->path);
-	if (!version)
 		version = object->elf->embedded_version;
+	if (!version)
+		version = of_wheel(facts, object->path);
 	if (!version)
 		version = of_package(facts, object->path);
 	return version;

@@ -1,6 +1,7 @@
 /*
- * Which version a library of the GPU stack is. From, in order: its file name, the package that
- * owns it, what it says of itself. What none of them tells is NULL, never a guess.
+ * Which version a library of the GPU stack is. From, in order: its file name, what it says of
+ * itself (two packages may own one path), the wheel or package that owns it. What none of them
+ * tells is NULL, never a guess.
  */
 #ifndef LINT_VERSIONS_H
 #define LINT_VERSIONS_H

@@ -20,6 +20,18 @@ static bool is_elsewhere(const struct facts *facts, const struct object *opener,
 	return false;
 }
 
+/* Something loaded needs it as well, and lacks it: that is the finding. */
+static bool is_needed(const struct facts *facts, const char *name)
+{
+	const struct loader_report *missing = loader_missing(facts->loader);
+
+	for (size_t i = 0; i < missing->len; i++) {
+		if (missing->items[i].object->reachable && str_equal(missing->items[i].name, name))
+			return true;
+	}
+	return false;
+}
+
 static void check_opener(const struct rule *rule, const struct facts *facts, struct findings *found,
 			 const struct object *o)
 {
@@ -33,7 +45,8 @@ static void check_opener(const struct rule *rule, const struct facts *facts, str
 
 		if (list.items[i].optional ||
 		    companion_find(facts->loader, o, list.items[i].name, &hit) ||
-		    is_elsewhere(facts, o, list.items[i].name))
+		    is_elsewhere(facts, o, list.items[i].name) ||
+		    is_needed(facts, list.items[i].name))
 			continue;
 		missing = arena_printf(arena_of(facts), "%s%s%s", missing, count++ ? ", " : "",
 				       list.items[i].name);

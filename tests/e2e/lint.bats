@@ -35,7 +35,7 @@ lib=usr/lib/x86_64-linux-gnu
 	library a/$lib/libcuda.so.535.54.03 libcuda.so.1
 	image t a
 	run -1 gpuimg lint oci:oci:t --output json=r.json
-	[ "$(rules r.json)" = "DRV001 /$lib/libcuda.so.535.54.03" ]
+	[ "$(rules r.json)" = "DRV001 /$lib/libcuda.so.535.54.03" ] || { rules r.json; false; }
 	[ "$(jq -r '.findings[0].severity' r.json)" = error ]
 	[ "$(jq -r '.findings[0].layer' r.json)" = 0 ]
 }
@@ -46,7 +46,7 @@ lib=usr/lib/x86_64-linux-gnu
 	ln -s cuda-12.4 a/usr/local/cuda
 	image t a -- --config.env LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs
 	run -1 gpuimg lint oci:oci:t --output json=r.json
-	[ "$(rules r.json)" = "DRV005 /usr/local/cuda-12.4/lib64/stubs" ]
+	[ "$(rules r.json)" = "DRV005 /usr/local/cuda-12.4/lib64/stubs" ] || { rules r.json; false; }
 	jq -r '.findings[0].message' r.json | grep -q LD_LIBRARY_PATH
 }
 
@@ -69,7 +69,7 @@ lib=usr/lib/x86_64-linux-gnu
 	/sbin/ldconfig -r a 2>/dev/null || skip "ldconfig -r needs root"
 	image t a
 	run -1 gpuimg lint oci:oci:t --output json=r.json
-	[ "$(rules r.json)" = "CMP001 /usr/local/cuda-12.4/compat" ]
+	[ "$(rules r.json)" = "CMP001 /usr/local/cuda-12.4/compat" ] || { rules r.json; false; }
 	jq -r '.findings[0].message' r.json | grep -q /etc/ld.so.cache
 }
 
@@ -80,7 +80,7 @@ lib=usr/lib/x86_64-linux-gnu
 	image t a
 	umoci insert --rootless --whiteout --image oci:t /$lib/libcuda.so.535.54.03
 	run -0 gpuimg lint oci:oci:t --output json=r.json
-	[ "$(rules r.json)" = "SIZ001 " ]
+	[ "$(rules r.json)" = "SIZ001 " ] || { rules r.json; false; }
 }
 
 @test "lint: every transport gives the same findings" {
@@ -95,10 +95,10 @@ lib=usr/lib/x86_64-linux-gnu
 		run gpuimg lint "$name" --output json=r.json
 		echo "$name: $status $output"
 		[ "$status" -eq 1 ]
-		[ "$(rules r.json)" = "DRV001 /$lib/libcuda.so.535.54.03" ]
+		[ "$(rules r.json)" = "DRV001 /$lib/libcuda.so.535.54.03" ] || { rules r.json; false; }
 	done
 	gpuimg lint - <o.tar --output json=r.json || [ $? -eq 1 ]
-	[ "$(rules r.json)" = "DRV001 /$lib/libcuda.so.535.54.03" ]
+	[ "$(rules r.json)" = "DRV001 /$lib/libcuda.so.535.54.03" ] || { rules r.json; false; }
 }
 
 @test "lint: a damaged layer is named, and what was read is still judged" {

@@ -262,6 +262,108 @@ static void test_a_real_program_is_read(void **state)
 	elf_release(&elf);
 }
 
+static void read_self(const char *path, struct strbuf *file, struct elf *elf)
+{
+	struct error err = { 0 };
+
+	assert_ok(fs_read(AT_FDCWD, path, 256 * MIB, file, &err), err);
+	assert_ok(elf_read(strbuf_slice(file), elf, &err), err);
+}
+
+static bool has_version(const struct elf_versions *versions, const char *file, const char *start)
+{
+	for (size_t i = 0; i < versions->len; i++) {
+		if ((!file || slice_is(versions->items[i].file, file)) &&
+		    slice_starts(versions->items[i].name, start))
+			return true;
+	}
+	return false;
+}
+
+static void test_the_versions_that_a_program_needs_are_read(void **state)
+{
+	cleanup_strbuf struct strbuf file = { 0 };
+	cleanup_elf struct elf elf = { 0 };
+	struct elf_versions needs = { 0 }, defs = { 0 };
+
+	(void)state;
+	read_self("/proc/self/exe", &file, &elf);
+	elf_version_needs(&elf, &needs);
+	elf_version_definitions(&elf, &defs);
+	assert_true(has_version(&needs, "libc.so.6", "GLIBC_2."));
+	assert_int_equal(defs.len, 0);
+	assert_false(elf.exec_stack);
+	assert_false(elf.cut_short);
+	vec_release(&needs);
+	vec_release(&defs);
+}
+
+static void test_the_versions_that_a_library_defines_are_read(void **state)
+{
+	static const char *const places[] = { "/lib/x86_64-linux-gnu/libc.so.6",
+					      "/lib/aarch64-linux-gnu/libc.so.6",
+					      "/lib64/libc.so.6" };
+	cleanup_strbuf struct strbuf file = { 0 };
+	cleanup_elf struct elf elf = { 0 };
+	struct elf_versions defs = { 0 };
+	size_t i = 0;
+
+	(void)state;
+	while (i < ARRAY_LEN(places) && !fs_exists(AT_FDCWD, places[i]))
+		i++;
+	if (i == ARRAY_LEN(places))
+		skip();
+	read_self(places[i], &file, &elf);
+	elf_version_definitions(&elf, &defs);
+	assert_true(defs.len > 10);
+	assert_true(slice_is(defs.items[0].name, "libc.so.6"));
+	assert_true(has_version(&defs, NULL, "GLIBC_2.17"));
+	vec_release(&defs);
+}
+
+static void test_a_file_that_was_cut_says_so(void **state)
+{
+	cleanup_strbuf struct strbuf file = { 0 };
+	cleanup_elf struct elf whole = { 0 }, elf = { 0 };
+	const struct elf_section *text;
+	struct error err = { 0 };
+
+	(void)state;
+	read_self("/proc/self/exe", &file, &whole);
+	text = elf_section(&whole, ".text");
+	assert_non_null(text);
+	assert_ok(elf_read(slice_of(file.data, (size_t)text->offset + 10), &elf, &err), err);
+	assert_true(elf.cut_short);
+}
+
+static void test_changed_versions_are_survived(void **state)
+{
+	cleanup_strbuf struct strbuf file = { 0 };
+	struct error err = { 0 };
+	uint32_t seed = 7;
+
+	(void)state;
+	assert_ok(fs_read(AT_FDCWD, "/proc/self/exe", 256 * MIB, &file, &err), err);
+	for (size_t n = 0; n < 300; n++) {
+		cleanup_elf struct elf elf = { 0 };
+		struct elf_versions needs = { 0 };
+		const struct elf_section *s;
+		char kept;
+		size_t at;
+
+		assert_ok(elf_read(strbuf_slice(&file), &elf, &err), err);
+		s = elf_section(&elf, ".gnu.version_r");
+		assert_non_null(s);
+		seed = seed * 1103515245u + 12345u;
+		at = (size_t)s->offset + (seed >> 8) % (size_t)s->size;
+		kept = file.data[at];
+		file.data[at] = (char)(seed >> 4);
+		elf_version_needs(&elf, &needs);
+		file.data[at] = kept;
+		vec_release(&needs);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +373,10 @@ int main(void)
 		cmocka_unit_test(test_the_dynamic_part_ends_before_the_sections),
 		cmocka_unit_test(test_a_table_beyond_any_file_is_refused),
 		cmocka_unit_test(test_a_real_program_is_read),
+		cmocka_unit_test(test_the_versions_that_a_program_needs_are_read),
+		cmocka_unit_test(test_the_versions_that_a_library_defines_are_read),
+		cmocka_unit_test(test_a_file_that_was_cut_says_so),
+		cmocka_unit_test(test_changed_versions_are_survived),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
