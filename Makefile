@@ -220,6 +220,9 @@ $O/search/tests/fuzz/%: $O/tests/fuzz/%.o $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
 	$Q$(link) -fsanitize=fuzzer -o $@ $^ $(deps_l)
 
+compare-mmdebstrap: all ## the root file system against one whose maintainer scripts ran (needs root, mmdebstrap and a network; SETS=small for a quick one)
+	@tests/tools/compare-mmdebstrap.sh $(SETS)
+
 compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of today (needs a network)
 	@tests/tools/apt-corpus.sh measure
 
@@ -243,4 +246,4 @@ clean: ## remove what was built
 	rm -rf build
 
 .PHONY: check-symbols all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
-	check-asan check-clang check-valgrind fuzz compare-apt check-crash bench demo install clean FORCE
+	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo install clean FORCE

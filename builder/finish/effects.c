@@ -548,10 +548,10 @@ int finish_effects(struct finish *f, struct error *err)
 	if (rc == 0)
 		rc = local_dirs(&e, err);
 
-	if (rc == 0 && e.ucf_hashes.len)
+	if (rc == 0 && rootfs_component(f->rootfs, COMPONENT_DEB, "ucf")) {
 		finish_text(f, "var/lib/ucf/hashfile", 0644, strbuf_slice(&e.ucf_hashes));
-	if (rc == 0 && e.ucf_registry.len)
 		finish_text(f, "var/lib/ucf/registry", 0644, strbuf_slice(&e.ucf_registry));
+	}
 	strbuf_release(&e.ucf_hashes);
 	strbuf_release(&e.ucf_registry);
 	return rc;

@@ -162,6 +162,65 @@ static void test_system_users_of_packages_have_fixed_numbers(void **state)
 	assert_contains(passwd, "drawn:x:999:999:Drawn:/:");
 }
 
+static void test_what_scripts_do_with_files_for_sure_is_done(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *overrides = NULL, *text = NULL;
+	const struct rootfs_node *n;
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "libcap2-bin", NULL, "usr/sbin/setcap", "x");
+	put(&s, "tool",
+	    "#!/bin/sh\naddgroup --system ssl-cert\n"
+	    "[ -d /var/lib/tool ] || mkdir -m 750 /var/lib/tool\n"
+	    "if unknown; then mkdir /var/lib/other; fi\n"
+	    "chown root:ssl-cert /var/lib/tool\nln -s ../x /etc/link\n"
+	    "cat >/etc/made <<EOF\nline\nEOF\n"
+	    "if command -v setcap >/dev/null; then setcap cap_net_raw+ep /usr/bin/tool; fi\n"
+	    "dpkg-statoverride --update --add root ssl-cert 4710 /usr/bin/tool\n",
+	    "usr/bin/tool", "x");
+	finish_well(&s);
+	n = rootfs_lookup(&s.rootfs, "var/lib/tool");
+	assert_int_equal(n->tar.mode, 0750);
+	assert_int_equal(n->tar.gid, 116);
+	assert_null(rootfs_lookup(&s.rootfs, "var/lib/other"));
+	assert_string_equal(link_of(&s, "etc/link"), "../x");
+	text = text_of(&s, "etc/made");
+	assert_string_equal(text, "line\n");
+	n = rootfs_lookup(&s.rootfs, "usr/bin/tool");
+	assert_int_equal(n->tar.mode, 04710);
+	assert_int_equal(n->tar.gid, 116);
+	assert_int_equal(n->tar.xattr_count, 1);
+	assert_string_equal(n->tar.xattrs[0].name, "security.capability");
+	assert_int_equal(n->tar.xattrs[0].value[5], 0x20);
+	overrides = text_of(&s, "var/lib/dpkg/statoverride");
+	assert_string_equal(overrides, "root ssl-cert 4710 /usr/bin/tool\n");
+}
+
+static void test_a_diversion_moves_what_others_bring(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	struct component *big = deb("big", NULL);
+	const char *preinst = "#!/bin/sh\nif [ \"$1\" = install ]; then\ndpkg-divert --package big "
+			      "--add --rename --divert /usr/bin/x.small /usr/bin/x\nfi\n";
+	struct component_script script = { "preinst", preinst, strlen(preinst), NULL };
+	struct error err = { 0 };
+	cleanup_free char *diversions = NULL;
+
+	(void)state;
+	open_site(&s, "{}");
+	vec_push(&big->scripts, script);
+	finish_diversions(big, &s.rootfs);
+	put(&s, "small", NULL, "usr/bin/x", "small");
+	component_add_text(big, "usr/bin/x", 0755, slice_str("big"));
+	assert_ok(rootfs_add(&s.rootfs, big, &err), err);
+	finish_well(&s);
+	assert_non_null(rootfs_lookup(&s.rootfs, "usr/bin/x.small"));
+	diversions = text_of(&s, "var/lib/dpkg/diversions");
+	assert_string_equal(diversions, "/usr/bin/x\n/usr/bin/x.small\nbig\n");
+}
+
 static const char awk[] =
 	"#!/bin/sh\nset -e\nif [ \"$1\" = configure ] || [ \"$1\" = abort-upgrade ]; then\n"
 	"update-alternatives --install /usr/bin/awk awk /usr/bin/mawk 5 \\\n"
@@ -376,6 +435,8 @@ int main(void)
 		cmocka_unit_test(test_accounts_come_from_the_masters_and_the_manifest),
 		cmocka_unit_test(test_a_user_whose_number_is_taken_is_refused),
 		cmocka_unit_test(test_system_users_of_packages_have_fixed_numbers),
+		cmocka_unit_test(test_what_scripts_do_with_files_for_sure_is_done),
+		cmocka_unit_test(test_a_diversion_moves_what_others_bring),
 		cmocka_unit_test(test_the_highest_priority_is_the_alternative),
 		cmocka_unit_test(test_slaves_whose_file_is_missing_are_left_out),
 		cmocka_unit_test(test_names_of_alternatives_never_leave_their_folder),

@@ -87,6 +87,58 @@ static void test_functions_count_where_they_are_defined(void **state)
 	assert_commands("for x in 1 2; do a $x; done; while read y; do b; done", "a 1|a 2|b");
 }
 
+static int only_etc(void *user, char option, const char *path)
+{
+	(void)user;
+	(void)option;
+	return str_starts(path, "/etc/");
+}
+
+static void assert_certain(const char *script, const char *want)
+{
+	const struct script_place place = { "tool", "amd64", "configure", only_etc, NULL };
+	struct script_commands commands = { 0 };
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_strbuf struct strbuf b = { 0 };
+
+	script_words_in(slice_str(script), &place, &arena, &commands);
+	for (size_t i = 0; i < commands.len; i++) {
+		const struct script_command *c = &commands.items[i];
+
+		if (!c->certain || c->condition || str_equal(c->words[0], "["))
+			continue;
+		strbuf_adds(&b, b.len ? "|" : "");
+		for (size_t k = 0; k < c->count; k++)
+			strbuf_addf(&b, "%s%s", k ? " " : "", c->words[k]);
+		if (c->output)
+			strbuf_addf(&b, ">%s", c->output);
+	}
+	assert_string_equal(strbuf_text(&b), want);
+	vec_release(&commands);
+}
+
+static void test_what_is_reached_for_sure_is_told_from_what_may_be(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "[ -e /etc/x ] || a; [ -e /usr/x ] || b; [ -e /usr/x ] && c", "b" },
+		{ "if [ ! -d /usr/x ] &&\n [ -z $2 ]\nthen a; else b; fi", "a" },
+		{ "if unknown; then a; else b; fi; c", "c" },
+		{ "f() { a \"$1\"; }; f x; f y", "a x|a y" },
+		{ "run() { \"$@\"; }; run a b 'c d'", "a b c d" },
+		{ "v=1; if unknown; then v=2; fi; a $v", "a $v" },
+		{ "l='a b'; for i in $l; do x $i; done", "x a|x b" },
+		{ "case \"$1\" in configure) a;; *) b;; esac", "a" },
+		{ "case x in y|z) a;; x*) b;; *) c;; esac", "b" },
+		{ "a=$(dpkg --print-architecture); x $a `dirname /usr/lib/z`", "x amd64 /usr/lib" },
+		{ "x ${DPKG_ROOT:+--root=\"$DPKG_ROOT\"} y", "x y" },
+		{ "cat >/f <<E\nabc\nE\necho 2>/dev/null", "cat>/f|echo" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_certain(cases[i][0], cases[i][1]);
+}
+
 static void test_lines_are_counted_over_continuations(void **state)
 {
 	struct script_commands commands = { 0 };
@@ -122,6 +174,7 @@ int main(void)
 		cmocka_unit_test(test_words_are_those_of_the_shell),
 		cmocka_unit_test(test_only_the_branches_of_an_installation_count),
 		cmocka_unit_test(test_functions_count_where_they_are_defined),
+		cmocka_unit_test(test_what_is_reached_for_sure_is_told_from_what_may_be),
 		cmocka_unit_test(test_lines_are_counted_over_continuations),
 		cmocka_unit_test(test_text_that_never_closes_ends_all_the_same),
 	};
