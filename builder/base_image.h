@@ -69,7 +69,7 @@ struct base_image {
 	const char *system;         /* "debian 12", of os-release; "" */
 	const char *glibc;          /* "2.36"; NULL: another C library, or none */
 	bool musl;
-	bool rpm;                   /* it has a database of .rpm packages, which is not read */
+	bool rpm;                   /* it has a database of .rpm packages */
 	const char *python;         /* "3.11" of the newest python3; NULL: none */
 	const char *python_program; /* "/usr/bin/python3.11" */
 	bool debian_python;         /* it looks in dist-packages */

@@ -273,6 +273,21 @@ static int resolve_apt(struct locking *l, const struct stack_stage *stage,
 	return rc;
 }
 
+/* Packages of .rpms upon a base image go on with its database, which must be of a form we write. */
+static int check_rpm_base(struct locking *l, const struct stack_stage *stage, struct error *err)
+{
+	const struct base_image *base = l->context.base;
+
+	if (!base || (base->rpm_path && str_ends(base->rpm_path, ".sqlite")))
+		return 0;
+	return stack_error(l->stack, stage->place, err,
+			   "stage %s: the base image (%s) has %s; take .rpm packages upon a base "
+			   "image of rpm 4.16 or later, or the system from packages",
+			   stage->name, *base->system ? base->system : "unknown",
+			   base->rpm_path ? "a database of packages of an older form"
+					  : "no database of .rpm packages");
+}
+
 static int resolve_rpm(struct locking *l, const struct stack_stage *stage,
 		       const struct toolkit_orders *orders, struct error *err)
 {
@@ -280,13 +295,9 @@ static int resolve_rpm(struct locking *l, const struct stack_stage *stage,
 	int rc = 0;
 
 	collect(l, stage, orders, SOURCE_RPM_MD, &requests);
-	if (requests.len && l->context.base)
-		rc = stack_error(l->stack, stage->place, err,
-				 "stage %s: .rpm packages upon a base image are not possible yet, "
-				 "since its database is not gone on with; take them from a base "
-				 "image that has them, or the system from packages",
-				 stage->name);
-	else if (requests.len)
+	if (requests.len)
+		rc = check_rpm_base(l, stage, err);
+	if (rc == 0 && requests.len)
 		rc = rpmmd_resolve(&l->context, requests.items, requests.len, err);
 	vec_release(&requests);
 	return rc;
