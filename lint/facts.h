@@ -117,8 +117,9 @@ struct file_facts {
 	struct secret_facts *secrets;
 	const struct package_facts *packages; /* of a package manager's database; NULL: none */
 	bool zero;                            /* no bytes at all */
-	bool hashed;                          /* the next one is known */
-	struct digest digest;                 /* of the content, when facts.hash_files */
+	uint64_t head_hash;   /* of the first 64 KiB of an ELF file of 1 MiB and more; else 0 */
+	bool hashed;          /* the next one is known */
+	struct digest digest; /* of the content, when facts.hash_files */
 };
 
 /* An effective ELF file, or one hard link to it. */

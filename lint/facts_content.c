@@ -364,10 +364,14 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content, st
 		return read_database(entry, content, buffer, arena, out, err);
 	head = strbuf_slice(buffer);
 	if (elf_is(head)) {
+		uint64_t hash = entry->size >= MIB ? symbol_hash(head) : 0;
+
 		if (read_elf(entry, content, buffer, arena, out, err) < 0)
 			return -1;
 		if ((!*out || !(*out)->elf) && is_library_name(entry->path))
 			keep_text(head, LIBRARY_HEAD, arena, out);
+		if (*out)
+			(*out)->head_hash = hash;
 		return 0;
 	}
 	if (is_library_name(entry->path))

@@ -350,6 +350,7 @@ struct rootfs_walk {
 	struct facts *facts;
 	dev_t root; /* what it is on; other file systems may be mounted below */
 	struct strbuf buffer;
+	struct map inodes; /* "device:inode" of files with several names → the first of them */
 };
 
 static enum tar_type type_of(mode_t mode)
@@ -415,6 +416,22 @@ static int read_file(struct rootfs_walk *walk, const struct fs_entry *found,
 			    &walk->facts->arena, out, err);
 }
 
+/* A further name of a file that was seen is a hard link to its first name. */
+static void note_hard_link(struct rootfs_walk *walk, const struct fs_entry *found,
+			   struct tar_entry *entry)
+{
+	cleanup_free char *key =
+		xasprintf("%ju:%ju", (uintmax_t)found->st.st_dev, (uintmax_t)found->st.st_ino);
+	const char *first = map_get(&walk->inodes, key);
+
+	if (first) {
+		entry->type = TAR_HARDLINK;
+		entry->link = first;
+	} else if (!str_starts(found->name, ".wh.")) {
+		map_put(&walk->inodes, key, arena_strdup(&walk->facts->arena, found->path));
+	}
+}
+
 static int visit(void *user, const struct fs_entry *found, struct error *err)
 {
 	struct rootfs_walk *walk = user;
@@ -439,6 +456,8 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 		target[n] = '\0';
 		entry.link = target;
 	}
+	if (entry.type == TAR_FILE && found->st.st_nlink > 1)
+		note_hard_link(walk, found, &entry);
 	if (entry.type == TAR_FILE) {
 		entry.size = (uint64_t)found->st.st_size;
 		if (read_file(walk, found, &entry, &content, err) < 0)
@@ -466,5 +485,6 @@ int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err)
 		walk.root = st.st_dev;
 	rc = fs_walk(AT_FDCWD, dir, visit, &walk, err);
 	strbuf_release(&walk.buffer);
+	map_release(&walk.inodes);
 	return rc < 0 ? error_wrap(err, "%s", dir) : 0;
 }

@@ -4,7 +4,11 @@
 
 #include "base/out.h"
 
-enum { DIRS_MAX = 8, COUNTED_FROM = 1024 * 1024 };
+enum {
+	DIRS_MAX = 8,
+	COUNTED_FROM = 1024 * 1024,
+	COPIES_TOLD_FROM = 32 * 1024 * 1024,
+};
 
 /* One directory with files of a library. */
 struct place {
@@ -94,6 +98,89 @@ static void describe(struct strbuf *out, const struct family *family)
 	}
 }
 
+/* --- the same file several times, whatever it is */
+
+static int by_content(const void *left, const void *right)
+{
+	const struct object *a = *(const struct object *const *)left;
+	const struct object *b = *(const struct object *const *)right;
+	uint64_t x = node_facts(a->node)->head_hash, y = node_facts(b->node)->head_hash;
+
+	if (a->node->entry.size != b->node->entry.size)
+		return a->node->entry.size < b->node->entry.size ? -1 : 1;
+	return x != y ? (x < y ? -1 : 1) : strcmp(a->path, b->path);
+}
+
+static bool is_same(const struct object *a, const struct object *b)
+{
+	return a->node->entry.size == b->node->entry.size &&
+	       node_facts(a->node)->head_hash == node_facts(b->node)->head_hash;
+}
+
+/* What lies there several times, summed up: the largest of it is named. */
+struct copies {
+	uint64_t bytes; /* too many */
+	size_t files;   /* of which there are several */
+	const struct object *first, *second;
+	uint64_t largest;
+	size_t times;
+};
+
+static void note_copies(struct copies *c, const struct object *const *group, size_t count)
+{
+	uint64_t surplus_bytes = group[0]->node->entry.size * (count - 1);
+
+	c->files++;
+	c->bytes += surplus_bytes;
+	if (surplus_bytes <= c->largest)
+		return;
+	c->largest = surplus_bytes;
+	c->first = group[0];
+	c->second = group[1];
+	c->times = count;
+}
+
+static void tell_copies(const struct rule *rule, const struct facts *facts, const struct copies *c,
+			struct findings *found)
+{
+	char size[32];
+	struct finding *f = finding_add(
+		found, rule, c->first->path, facts_layer(facts, c->first->node), "copies",
+		"%zu large objects are there more than once, %s too many; the largest is %s, %zu "
+		"times, also as %s (of one size and with the same beginning).",
+		c->files, out_size(c->bytes, size), c->first->path, c->times, c->second->path);
+
+	f->severity = SEVERITY_INFO;
+	f->confidence = CONFIDENCE_LIKELY;
+}
+
+static void check_copies(const struct rule *rule, const struct facts *facts, struct findings *found)
+{
+	cleanup_free const struct object **all = xcalloc(facts->objects.len + 1, sizeof(*all));
+	struct copies copies = { 0 };
+	size_t count = 0, first = 0;
+
+	for (size_t i = 0; i < facts->objects.len; i++) {
+		const struct object *o = &facts->objects.items[i];
+		const struct file_facts *content = node_facts(o->node);
+
+		/* Those of the CUDA stack are told above. */
+		if (o->node->entry.type == TAR_FILE && content && content->head_hash &&
+		    !is_left_out(o->path) && !component_library(path_name(o->path)))
+			all[count++] = o;
+	}
+	qsort(all, count, sizeof(*all), by_content);
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && is_same(all[first], all[i]))
+			continue;
+		if (i - first > 1)
+			note_copies(&copies, all + first, i - first);
+		first = i;
+	}
+	if (copies.bytes >= COPIES_TOLD_FROM)
+		tell_copies(rule, facts, &copies, found);
+}
+
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
@@ -122,6 +209,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		finding_add(found, rule, first, facts_layer(facts, facts_lookup(facts, first)), "",
 			    "%s are in the image more than once: %s.", out_size(total, size),
 			    strbuf_text(&text));
+	check_copies(rule, facts, found);
 	return 0;
 }
 
@@ -131,7 +219,8 @@ const struct rule rule_siz002 = {
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE,
-	.what = "A library of the CUDA stack is in the image more than once.",
+	.what = "A library of the CUDA stack, or one and the same large library, is in the image "
+		"more than once.",
 	.why = "cuBLAS, cuDNN and NCCL are hundreds of megabytes each. A toolkit in "
 	       "/usr/local/cuda under wheels that bring their own doubles the image, and which "
 	       "copy a process gets depends on who loads first.",

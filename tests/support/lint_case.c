@@ -287,6 +287,7 @@ static void add_elf(struct maker *m, const struct words *w)
 	}
 	elf->needed = needed;
 	content->elf = elf;
+	content->head_hash = number_of(w, "head", 10, 0);
 	add(m, TAR_FILE, w->items[0], "", number_of(w, "size", 10, 4096), w, content);
 }
 
