@@ -392,10 +392,10 @@ static void set_capability(struct effects *e, const struct script_command *c)
 	v[0] = strchr(flags, 'e') != NULL;
 	v[3] = 2;
 	for (size_t i = 0; i < 4; i++) {
-		v[4 + i] = strchr(flags, 'p') ? (uint8_t)(bits >> 8 * i) : 0;
-		v[8 + i] = strchr(flags, 'i') ? (uint8_t)(bits >> 8 * i) : 0;
-		v[12 + i] = strchr(flags, 'p') ? (uint8_t)(bits >> (32 + 8 * i)) : 0;
-		v[16 + i] = strchr(flags, 'i') ? (uint8_t)(bits >> (32 + 8 * i)) : 0;
+		v[4 + i] = (uint8_t)(strchr(flags, 'p') ? bits >> 8 * i : 0);
+		v[8 + i] = (uint8_t)(strchr(flags, 'i') ? bits >> 8 * i : 0);
+		v[12 + i] = (uint8_t)(strchr(flags, 'p') ? bits >> (32 + 8 * i) : 0);
+		v[16 + i] = (uint8_t)(strchr(flags, 'i') ? bits >> (32 + 8 * i) : 0);
 	}
 	x = arena_alloc(&e->f->rootfs->arena, sizeof(*x));
 	*x = (struct tar_xattr){ "security.capability", v, 20 };
