@@ -4,7 +4,7 @@
 #include "formats/zip_read.h"
 #include "tests/support/zip.h"
 
-enum { FILES = 60 };
+enum { FILES = 36 };
 
 struct bench {
 	char *dir;
@@ -55,7 +55,7 @@ static void open_bench(struct bench *b)
 	b->c = component_new(COMPONENT_TREE, "t", "");
 }
 
-/* Sixty files of 100 KiB and one that is big; `extra` adds a small one in between. */
+/* Files of 100 KiB and one that is big; `extra` adds a small one in between. */
 static void fill(struct bench *b, bool extra)
 {
 	open_bench(b);
