@@ -2,9 +2,11 @@
 #include "base/fs.h"
 #include "base/vec.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "oci/layout.h"
 #include "registry/transfer.h"
 
+#include <pthread.h>
 #include <time.h>
 
 enum { PASSWORD_BYTES_MAX = 64 * 1024 };
@@ -26,6 +28,13 @@ static const struct option options[] = {
 	{ .name = "tls-ca",
 	  .value = "FILE",
 	  .help = "CA certificates to trust besides the system's" },
+	{ .name = "mount-from",
+	  .value = "REPOSITORY",
+	  .repeatable = true,
+	  .help = "repository of the same registry to take blobs over from" },
+	{ .name = "persona",
+	  .value = "KIND",
+	  .help = "upload as this kind of registry wants it, whatever its name says" },
 	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to send at once (4)" },
 	{ 0 },
 };
@@ -35,6 +44,8 @@ struct push_arguments {
 	struct arena arena;
 	struct strbuf password;
 	VEC(const char *) realms;
+	VEC(const char *) mounts;
+	char *state_dir;
 	VEC(struct reference) destinations;
 	struct push_request request;
 };
@@ -45,6 +56,8 @@ static void push_arguments_release(struct push_arguments *a)
 		explicit_bzero(a->password.data, a->password.len);
 	strbuf_release(&a->password);
 	vec_release(&a->realms);
+	vec_release(&a->mounts);
+	free(a->state_dir);
 	vec_release(&a->destinations);
 	arena_release(&a->arena);
 }
@@ -79,19 +92,41 @@ static int take_credentials(const struct invocation *in, struct push_arguments *
 	return 0;
 }
 
+static int take_persona(const struct invocation *in, struct push_arguments *a, struct error *err)
+{
+	const char *name = option_text(in, "persona", NULL);
+	cleanup_strbuf struct strbuf names = { 0 };
+
+	if (!name)
+		return 0;
+	a->request.persona = persona_named(name);
+	if (a->request.persona)
+		return 0;
+	for (size_t i = 0; i < persona_count; i++)
+		strbuf_addf(&names, "%s%s", i ? ", " : "", personas[i].name);
+	return error_set(err, ERROR_USAGE, "--persona '%s': known are %s", name,
+			 strbuf_text(&names));
+}
+
 static int take_options(const struct invocation *in, struct push_arguments *a, struct error *err)
 {
 	struct client_options *c = &a->request.client;
-	const char *realm;
+	const char *realm, *repository;
 	uint64_t parallel;
 
-	if (take_credentials(in, a, err) < 0 ||
+	if (take_credentials(in, a, err) < 0 || take_persona(in, a, err) < 0 ||
 	    option_number(in, "parallel", 1, 64, 4, &parallel, err) < 0)
 		return -1;
 	for (size_t n = 0; (realm = option_nth(in, "allow-realm", n)); n++)
 		vec_push(&a->realms, realm);
 	vec_push(&a->realms, NULL);
 	c->allow_realms = a->realms.items;
+	for (size_t n = 0; (repository = option_nth(in, "mount-from", n)); n++)
+		vec_push(&a->mounts, repository);
+	vec_push(&a->mounts, NULL);
+	a->request.mount_from = a->mounts.items;
+	a->state_dir = upload_state_dir();
+	c->state_dir = a->state_dir;
 	c->ca_file = option_text(in, "tls-ca", NULL);
 	a->request.parallel = (unsigned)parallel;
 	return 0;
@@ -147,39 +182,75 @@ static struct image_source *open_source(const char *text, struct arena *arena,
 	}
 }
 
-/* A line per blob, as it is done. */
+/* Who watches a push. */
+struct watcher {
+	const struct out *out;
+	pthread_mutex_t lock; /* of what follows, and of lines that go out together */
+	struct progress progress;
+};
+
+/* The bytes as they move, and with -v a line per blob as it is done. */
 static void show_progress(void *user, const struct push_progress *p)
 {
-	const struct out *out = user;
-	char digest[DIGEST_TEXT_MAX], size[32];
+	static const char *const words[] = {
+		[PUSH_PRESENT] = "is there", [PUSH_SENT] = "sent", [PUSH_MOUNTED] = "taken over"
+	};
+	struct watcher *w = user;
+	char digest[DIGEST_TEXT_MAX], size[32], resumed[32];
+	const struct push_blob *blob = p->blob;
 
-	if (p->blob->state == PUSH_PRESENT || p->blob->state == PUSH_SENT)
-		out_verbose(out, "%.19s %s (%s)", digest_text(&p->blob->digest, digest),
-			    p->blob->state == PUSH_SENT ? "sent" : "is there",
-			    out_size(p->blob->size, size));
+	pthread_mutex_lock(&w->lock);
+	digest_text(&blob->digest, digest);
+	digest[19] = 0;
+	if (blob->state == PUSH_PRESENT || blob->state == PUSH_MOUNTED)
+		w->progress.present_bytes += blob->size;
+	if (blob->state == PUSH_SENDING && blob->bytes_sent == 0 && p->blob_bytes) {
+		w->progress.present_bytes += p->blob_bytes;
+		out_note(w->out, "%s resumed at %s of %s", digest, out_size(p->blob_bytes, resumed),
+			 out_size(blob->size, size));
+	}
+	if (blob->state < ARRAY_LEN(words) && words[blob->state])
+		out_verbose(w->out, "%s %s (%s)", digest, words[blob->state],
+			    out_size(blob->size, size));
+	progress_bytes(&w->progress, digest, p->done_bytes, p->total_bytes);
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void show_note(void *user, enum client_note kind, const char *text)
 {
+	struct watcher *w = user;
+
+	pthread_mutex_lock(&w->lock);
+	progress_end(&w->progress);
 	if (kind == CLIENT_NOTE_WARNING)
-		out_warn(user, "%s", text);
+		out_warn(w->out, "%s", text);
+	else if (kind == CLIENT_NOTE_EVENT)
+		out_note(w->out, "%s", text);
 	else
-		out_verbose(user, "%s", text);
+		out_verbose(w->out, "%s", text);
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void report(const struct invocation *in, const struct push_arguments *a,
 		   const struct push_result *r)
 {
-	size_t sent = 0, present = 0;
-	char digest[DIGEST_TEXT_MAX], size[32];
+	size_t sent = 0, present = 0, mounted = 0;
+	char digest[DIGEST_TEXT_MAX], size[32], text[32];
+	uint64_t resumed = 0;
 
 	for (size_t i = 0; i < r->blob_count; i++) {
 		sent += r->blobs[i].state == PUSH_SENT;
 		present += r->blobs[i].state == PUSH_PRESENT;
+		mounted += r->blobs[i].state == PUSH_MOUNTED;
+		resumed += r->blobs[i].bytes_resumed;
 		if (r->blobs[i].restarts)
 			out_note(in->out, "%.19s: sent again from its start, %u time(s)",
 				 digest_text(&r->blobs[i].digest, digest), r->blobs[i].restarts);
 	}
+	if (mounted)
+		out_note(in->out, "%zu blobs taken over from other repositories", mounted);
+	if (resumed)
+		out_note(in->out, "%s had been sent by an earlier push", out_size(resumed, text));
 	out_note(in->out, "%zu blobs sent (%s), %zu were there, in %.1f s", sent,
 		 out_size(r->bytes_sent, size), present, (double)r->elapsed_ms / 1000);
 	digest_text(&r->root.digest, digest);
@@ -191,26 +262,38 @@ static void report(const struct invocation *in, const struct push_arguments *a,
 	}
 }
 
+static int push(const struct invocation *in, struct push_arguments *a, struct watcher *w,
+		struct error *err)
+{
+	cleanup_push_result struct push_result result = { 0 };
+	cleanup_source struct image_source *source = NULL;
+	int rc;
+
+	source = open_source(in->args[0], &a->arena, &a->request.client, err);
+	if (!source)
+		return -1;
+	a->request.source = source;
+	rc = transfer_push(&a->request, &result, err);
+	progress_end(&w->progress);
+	if (rc == 0)
+		report(in, a, &result);
+	return rc;
+}
+
 static int run(const struct invocation *in, struct error *err)
 {
 	cleanup(push_arguments_release) struct push_arguments a = { 0 };
-	cleanup_push_result struct push_result result = { 0 };
-	cleanup_source struct image_source *source = NULL;
+	struct watcher w = { .out = in->out,
+			     .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .progress = progress_start(in, "push") };
 
 	a.request.client.note = show_note;
-	a.request.client.note_user = (void *)in->out;
+	a.request.client.note_user = &w;
+	a.request.progress = show_progress;
+	a.request.progress_user = &w;
 	if (take_options(in, &a, err) < 0 || take_destinations(in, &a, err) < 0)
 		return -1;
-	source = open_source(in->args[0], &a.arena, &a.request.client, err);
-	if (!source)
-		return -1;
-	a.request.source = source;
-	a.request.progress = show_progress;
-	a.request.progress_user = (void *)in->out;
-	if (transfer_push(&a.request, &result, err) < 0)
-		return -1;
-	report(in, &a, &result);
-	return 0;
+	return push(in, &a, &w, err);
 }
 
 const struct command command_push = {
@@ -220,7 +303,9 @@ const struct command command_push = {
 	.description =
 		"Sends what a layout (oci:DIR:TAG) or an archive holds, an index with all its\n"
 		"images, to each destination (docker://HOST/NAME:TAG). Blobs that are there are\n"
-		"not sent again; tags appear last.\n"
+		"not sent again; tags appear last. A push that was broken off goes on where it\n"
+		"stopped, as far as the registry keeps what it got. What is found out about a\n"
+		"registry, and uploads under way, lie in $XDG_STATE_HOME/gpuimg.\n"
 		"\n"
 		"Credentials are those of docker and podman: --authfile, $REGISTRY_AUTH_FILE,\n"
 		"~/.docker/config.json, containers/auth.json and their helpers; for nvcr.io also\n"

@@ -570,6 +570,8 @@ static int exchange_once(struct http_client *c, struct exchange *x, const char *
 	set_method(curl, x, method);
 	if (c->proxy)
 		curl_easy_setopt(curl, CURLOPT_PROXY, c->proxy);
+	curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, x->request->own_connection ? 1L : 0L);
+	curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, x->request->own_connection ? 1L : 0L);
 	set_tls(c);
 	set_limits(c, x->request);
 	set_callbacks(curl, x);

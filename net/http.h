@@ -48,6 +48,7 @@ struct http_request {
 	uint64_t body_size;         /* bytes of body */
 	bool expect_continue;       /* Expect: 100-continue, wait up to 1 s; 417 repeats without */
 	bool no_redirect;           /* give the 3xx answer back */
+	bool own_connection;        /* a new one, closed afterwards */
 	struct sink *out_body;      /* where a 2xx body goes; NULL: into response.body */
 	uint64_t body_limit;        /* most bytes kept in response.body; 0: 4 MiB */
 	uint64_t stall_timeout_ms;  /* instead of the client's, for slow answers; 0: the client's */

@@ -90,6 +90,11 @@ enum credential_kind auth_kind(const struct auth *a)
 	return a->credential.kind;
 }
 
+const char *auth_service(const struct auth *a)
+{
+	return a->service;
+}
+
 const char *auth_username(const struct auth *a)
 {
 	return a->credential.username;

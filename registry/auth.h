@@ -41,6 +41,8 @@ void auth_header_free(char **header);
 /* What to tell a user whose request was refused: where the credentials came from. */
 const char *auth_origin(const struct auth *a);
 enum credential_kind auth_kind(const struct auth *a);
+/* The "service" of the registry's challenge, or NULL; as long as nobody else is being answered. */
+const char *auth_service(const struct auth *a);
 /* The user's name, or NULL. */
 const char *auth_username(const struct auth *a);
 

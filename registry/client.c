@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 #include <strings.h>
+#include <sys/random.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "oci/mediatype.h"
 #include "registry/auth.h"
+#include "registry/client_request.h"
 #include "registry/refusal.h"
 
 enum {
@@ -14,9 +16,7 @@ enum {
 	BACKOFF_DEFAULT_MS = 500,
 	BACKOFF_MAX_MS = 60 * 1000,
 	RETRY_AFTER_MAX_MS = 10 * 60 * 1000,
-	COMMIT_STALL_MS = 15 * 60 * 1000,
 	MANIFEST_READ_MAX = 8 * 1024 * 1024,
-	EXPECT_MIN = 1024 * 1024, /* bodies below are sent without asking first */
 };
 
 struct client_repository {
@@ -32,56 +32,53 @@ struct client_repository {
 struct client {
 	struct client_repository *repository;
 	struct http_client *http;
+	const char
+		*also_scope; /* of the requests that follow, besides the repository's; borrowed */
 	struct client_answer last;
 };
 
 /* Addresses. */
 
-/* "host:port" of an address, with its length. */
-static const char *authority_of(const char *url, size_t *len)
+const char *client_repository_realm_service(const struct client_repository *r)
 {
-	const char *at = strstr(url, "://");
-
-	at = at ? at + 3 : url;
-	*len = strcspn(at, "/?#");
-	return at;
+	return auth_service(r->auth);
 }
 
-static bool same_authority(const char *a, const char *b)
+const char *client_repository_registry(const struct client_repository *r)
 {
-	size_t n, m;
-	const char *x = authority_of(a, &n), *y = authority_of(b, &m);
-
-	return n == m && strncasecmp(x, y, n) == 0;
+	return r->registry;
 }
 
-char *client_location(const char *registry_url, const char *request_url, const char *location)
+const char *client_repository_name(const struct client_repository *r)
 {
-	cleanup_free char *url = http_resolve(request_url, location);
-
-	if (!url)
-		return NULL;
-	if (strncasecmp(url, "https://", 8) == 0)
-		return steal_ptr(&url);
-	if (str_starts(registry_url, "https://"))
-		return same_authority(url, registry_url) ? xasprintf("https://%s", url + 7) : NULL;
-	return auth_host_is_loopback(url) ? steal_ptr(&url) : NULL;
+	return r->name;
 }
 
-char *client_location_digest(const char *location, const struct digest *digest)
+char *client_url(const struct client *c, const char *kind, const char *name)
 {
-	char text[DIGEST_TEXT_MAX];
-	struct strbuf url = { 0 };
+	const struct client_repository *r = c->repository;
 
-	strbuf_adds(&url, location);
-	strbuf_addf(&url, "%cdigest=", strchr(location, '?') ? '&' : '?');
-	http_encode(&url, digest_text(digest, text));
-	return strbuf_steal(&url);
-}
-
-static char *repository_url(const struct client_repository *r, const char *kind, const char *name)
-{
 	return xasprintf("%s/v2/%s/%s/%s", r->url, r->name, kind, name);
+}
+
+const struct client_repository *client_repository_of(const struct client *c)
+{
+	return c->repository;
+}
+
+const struct client_options *client_options_of(const struct client *c)
+{
+	return c->repository->options;
+}
+
+int client_wrap(const struct client *c, const char *what, struct error *err)
+{
+	return error_wrap(err, "%s/%s: %s", c->repository->registry, c->repository->name, what);
+}
+
+void client_also_scope(struct client *c, const char *scope)
+{
+	c->also_scope = scope;
 }
 
 /* Being left alone, for all threads. */
@@ -104,6 +101,22 @@ static void wait_until_welcome(struct client_repository *r)
 		http_sleep_ms(until - now);
 }
 
+static void tell(struct client_repository *r, enum client_note kind, const char *text)
+{
+	cleanup_free char *note = xasprintf("%s/%s: %s", r->registry, r->name, text);
+
+	if (!r->options->note)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->options->note(r->options->note_user, kind, note);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void client_tell(struct client *c, enum client_note kind, const char *text)
+{
+	tell(c->repository, kind, text);
+}
+
 const struct client_answer *client_last(const struct client *c)
 {
 	return &c->last;
@@ -114,18 +127,32 @@ bool client_last_transient(const struct client *c)
 	if (c->last.status)
 		return http_status_transient(c->last.status);
 	return c->last.failure == HTTP_FAILURE_CONNECT || c->last.failure == HTTP_FAILURE_RESOLVE ||
-	       c->last.failure == HTTP_FAILURE_TRANSFER;
+	       c->last.failure == HTTP_FAILURE_TRANSFER ||
+	       c->last.failure == HTTP_FAILURE_HANDSHAKE;
+}
+
+/* `ms`, up to a half more: so that those who were refused together do not come back together. */
+static uint64_t scatter(uint64_t ms)
+{
+	uint32_t dice = 0;
+
+	if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice))
+		dice = (uint32_t)clock_ms(CLOCK_MONOTONIC);
+	return ms + dice % (ms / 2 + 1);
 }
 
 void client_back_off(struct client *c, unsigned try)
 {
 	const struct client_options *o = c->repository->options;
 	uint64_t first = o->backoff_ms ? o->backoff_ms : BACKOFF_DEFAULT_MS;
-	uint64_t ms = MIN(first << MIN(try - 1, 10u), (uint64_t)BACKOFF_MAX_MS);
+	uint64_t ms = scatter(MIN(first << MIN(try - 1, 10u), (uint64_t)BACKOFF_MAX_MS));
 
+	if (c->last.retry_after_ms > RETRY_AFTER_MAX_MS)
+		tell(c->repository, CLIENT_NOTE_WARNING,
+		     "wants to be left alone for longer than 10 minutes; asked again after these");
 	if (c->last.retry_after_ms)
 		ms = MIN(c->last.retry_after_ms, (uint64_t)RETRY_AFTER_MAX_MS);
-	if (c->last.status == 429 || c->last.status == 503)
+	if (http_status_transient(c->last.status))
 		keep_quiet(c->repository, ms);
 	http_sleep_ms(ms);
 }
@@ -186,10 +213,10 @@ static void note_answer(struct client *c, const struct http_response *r, int rc)
 	c->last.status = r->status;
 	c->last.retry_after_ms = http_retry_after_ms(r);
 	if (r->status >= 400)
-		refusal_code(r, c->last.code);
+		refusal_code(r, c->last.code, c->last.message);
 }
 
-static int refuse(const struct client *c, const char *what, const struct http_response *r,
+int client_refuse(const struct client *c, const char *what, const struct http_response *r,
 		  struct error *err)
 {
 	const struct client_repository *repo = c->repository;
@@ -202,15 +229,11 @@ static int refuse(const struct client *c, const char *what, const struct http_re
 	return refusal_set(&about, r, err);
 }
 
-/*
- * One exchange, with credentials where they belong and one more try when they were too old. Any
- * status is 0.
- */
-static int request_once(struct client *c, const char *what, struct http_request *request,
-			struct http_response *r, struct error *err)
+int client_request(struct client *c, const char *what, struct http_request *request,
+		   struct http_response *r, struct error *err)
 {
 	struct client_repository *repo = c->repository;
-	const char *const scopes[] = { repo->scope, NULL };
+	const char *const scopes[] = { repo->scope, c->also_scope, NULL };
 	bool home = http_same_origin(repo->url, request->url);
 
 	for (unsigned try = 1;; try++) {
@@ -229,23 +252,22 @@ static int request_once(struct client *c, const char *what, struct http_request 
 		request->authorization = NULL;
 		note_answer(c, r, 0);
 		tell_warning(repo, r);
-		if (r->status != 401 || !home || try == 3 || r->body_sent)
+		if (r->status != 401 || !home || try == 3)
 			return 0;
 		again = auth_challenged(repo->auth, r, header, err);
-		if (again <= 0)
-			return again;
+		if (again <= 0 || r->body_sent)
+			return MIN(again, 0);
 	}
 }
 
-/* The same, again while the answer is of the kind that passes. For requests without a stream. */
-static int request_patiently(struct client *c, const char *what, struct http_request *request,
+int client_request_patiently(struct client *c, const char *what, struct http_request *request,
 			     struct http_response *r, struct error *err)
 {
 	unsigned tries = c->repository->options->tries;
 
 	for (unsigned try = 1;; try++) {
 		struct error failed = { 0 };
-		int rc = request_once(c, what, request, r, &failed);
+		int rc = client_request(c, what, request, r, &failed);
 
 		if (rc == 0 && !client_last_transient(c))
 			return 0;
@@ -338,7 +360,7 @@ static int greet(struct client_repository *r, struct error *err)
 				 "registry %s: answers 404 to %s/v2/; is it a container registry?",
 				 r->registry, r->url);
 	if (http_status_transient(answer.status))
-		return refuse(c, "GET /v2/", &answer, err);
+		return client_refuse(c, "GET /v2/", &answer, err);
 	return 0;
 }
 
@@ -400,26 +422,25 @@ void client_free(struct client *c)
 
 /* Blobs. */
 
-/* "HEAD blob sha256:0123456789ab"; heap. */
-static char *say_blob(const char *verb, const struct digest *digest)
+char *client_say_blob(const char *verb, const struct digest *digest)
 {
 	char text[DIGEST_TEXT_MAX];
 
 	return xasprintf("%s %.19s", verb, digest_text(digest, text));
 }
 
-static int head_blob(struct client *c, const struct digest *digest, bool patiently,
+int client_blob_look(struct client *c, const struct digest *digest, bool patiently,
 		     struct http_response *r, struct error *err)
 {
 	char text[DIGEST_TEXT_MAX];
-	cleanup_free char *what = say_blob("HEAD blob", digest);
-	cleanup_free char *url = repository_url(c->repository, "blobs", digest_text(digest, text));
+	cleanup_free char *what = client_say_blob("HEAD blob", digest);
+	cleanup_free char *url = client_url(c, "blobs", digest_text(digest, text));
 	struct http_request request = { .method = "HEAD", .url = url };
-	int rc = patiently ? request_patiently(c, what, &request, r, err)
-			   : request_once(c, what, &request, r, err);
+	int rc = patiently ? client_request_patiently(c, what, &request, r, err)
+			   : client_request(c, what, &request, r, err);
 
 	if (rc == 0 && r->status != 200 && r->status != 404)
-		return refuse(c, what, r, err);
+		return client_refuse(c, what, r, err);
 	return rc;
 }
 
@@ -429,7 +450,7 @@ int client_blob_exists(struct client *c, const struct digest *digest, bool *out_
 	cleanup_response struct http_response r = { 0 };
 	uint64_t size;
 
-	if (head_blob(c, digest, true, &r, err) < 0)
+	if (client_blob_look(c, digest, true, &r, err) < 0)
 		return -1;
 	*out_exists = r.status == 200;
 	if (!slice_u64(http_header(&r, "content-length"), &size))
@@ -478,178 +499,21 @@ int client_blob_get(struct client *c, const struct descriptor *desc, struct sink
 		    struct error *err)
 {
 	char text[DIGEST_TEXT_MAX];
-	cleanup_free char *what = say_blob("GET blob", &desc->digest);
-	cleanup_free char *url =
-		repository_url(c->repository, "blobs", digest_text(&desc->digest, text));
+	cleanup_free char *what = client_say_blob("GET blob", &desc->digest);
+	cleanup_free char *url = client_url(c, "blobs", digest_text(&desc->digest, text));
 	struct checked_sink sink = { .base = { &checked_ops }, .inner = out, .limit = desc->size };
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = { .method = "GET", .url = url, .out_body = &sink.base };
 	int rc;
 
 	digest_init(&sink.state, desc->digest.algorithm);
-	rc = request_once(c, what, &request, &r, err);
+	rc = client_request(c, what, &request, &r, err);
 	if (rc == 0 && r.status != 200)
-		rc = refuse(c, what, &r, err);
+		rc = client_refuse(c, what, &r, err);
 	if (rc == 0)
 		rc = check_blob(c, what, desc, &sink, err);
 	digest_release(&sink.state);
 	return rc;
-}
-
-/* Uploads. */
-
-void client_upload_release(struct client_upload *u)
-{
-	if (u->location)
-		explicit_bzero(u->location, strlen(u->location));
-	free(u->location);
-	u->location = NULL;
-}
-
-/* The next address of the session, from an answer's Location. */
-static int take_location(struct client *c, const char *what, const struct http_response *r,
-			 struct client_upload *u, struct error *err)
-{
-	struct slice header = http_header(r, "location");
-	cleanup_free char *text = xstrndup((const char *)header.data, header.len);
-	cleanup_free char *shown = http_url_display(text);
-	char *next = client_location(c->repository->url, r->url, text);
-
-	if (!next)
-		return error_set(err, ERROR_NETWORK,
-				 "%s/%s: %s: the registry names \"%s\" as the place to upload to, "
-				 "which is not used",
-				 c->repository->registry, c->repository->name, what, shown);
-	client_upload_release(u);
-	u->location = next;
-	return 0;
-}
-
-int client_upload_open(struct client *c, struct client_upload *out, struct error *err)
-{
-	cleanup_free char *url = repository_url(c->repository, "blobs/uploads", "");
-	cleanup_response struct http_response r = { 0 };
-	struct http_request request = { .method = "POST", .url = url };
-
-	if (request_patiently(c, "POST blobs/uploads", &request, &r, err) < 0)
-		return -1;
-	if (r.status != 202)
-		return refuse(c, "POST blobs/uploads", &r, err);
-	if (!slice_u64(http_header(&r, "oci-chunk-min-length"), &out->chunk_min))
-		out->chunk_min = 0;
-	out->acknowledged = 0;
-	return take_location(c, "POST blobs/uploads", &r, out, err);
-}
-
-/* The last byte that an answer's Range says is there; false when it says nothing we can read. */
-static bool range_end(const struct http_response *r, uint64_t *out)
-{
-	struct slice range = http_header(r, "range"), from;
-
-	if (slice_starts(range, "bytes="))
-		slice_sub(range, 6, range.len - 6, &range);
-	return range.data && slice_cut(&range, '-', &from) && slice_u64(range, out);
-}
-
-int client_upload_send(struct client *c, struct client_upload *u, const struct client_part *part,
-		       struct error *err)
-{
-	static const char *const headers[] = { "Content-Type: application/octet-stream", NULL };
-	cleanup_response struct http_response r = { 0 };
-	struct http_request request = { .method = "PATCH",
-					.url = u->location,
-					.headers = headers,
-					.body = part->bytes,
-					.body_size = part->size,
-					.expect_continue = part->size >= EXPECT_MIN };
-	uint64_t end;
-
-	if (request_once(c, "PATCH upload", &request, &r, err) < 0)
-		return -1;
-	if (r.status != 202 && r.status != 201 && r.status != 204)
-		return refuse(c, "PATCH upload", &r, err);
-	if (range_end(&r, &end) && part->size && end + 1 != u->acknowledged + part->size)
-		return error_set(err, ERROR_NETWORK,
-				 "%s/%s: PATCH upload: the registry counts %" PRIu64
-				 " bytes where %" PRIu64 " were sent",
-				 c->repository->registry, c->repository->name, end + 1,
-				 u->acknowledged + part->size);
-	u->acknowledged += part->size;
-	if (!http_header(&r, "location").data)
-		return 0; /* the old one stays */
-	return take_location(c, "PATCH upload", &r, u, err);
-}
-
-/* Look for the blob again and again; *out_there. */
-static void poll_blob(struct client *c, const struct digest *digest, uint64_t size, bool *out_there)
-{
-	const struct client_options *o = c->repository->options;
-	uint64_t limit = o->commit_wait_ms ? o->commit_wait_ms : 60000 + size / GIB * 30000;
-	uint64_t start = clock_ms(CLOCK_BOOTTIME), wait = MIN(limit / 8 + 1, UINT64_C(500));
-
-	*out_there = false;
-	for (;;) {
-		cleanup_response struct http_response r = { 0 };
-		struct error ignored = { 0 };
-
-		if (head_blob(c, digest, false, &r, &ignored) == 0 && r.status == 200)
-			*out_there = true;
-		if (*out_there || clock_ms(CLOCK_BOOTTIME) - start >= limit)
-			return;
-		http_sleep_ms(wait);
-		wait += wait / 2;
-	}
-}
-
-/* Whether the blob may be there although the PUT was not answered with success. */
-static bool worth_a_look(const struct client_answer *a)
-{
-	if (!a->status)
-		return a->failure == HTTP_FAILURE_TRANSFER;
-	return a->status == 404 || a->status == 409 || a->status == 416 || a->status == 408 ||
-	       a->status >= 500;
-}
-
-int client_upload_commit(struct client *c, struct client_upload *u, const struct digest *digest,
-			 struct error *err)
-{
-	cleanup_free char *url = client_location_digest(u->location, digest);
-	cleanup_free char *what = say_blob("PUT upload of", digest);
-	cleanup_response struct http_response r = { 0 };
-	struct http_request request = { .method = "PUT",
-					.url = url,
-					.stall_timeout_ms = COMMIT_STALL_MS };
-	int rc = request_once(c, what, &request, &r, err);
-	struct client_answer answer = c->last;
-	bool there;
-
-	if (rc == 0 && (r.status == 201 || r.status == 204))
-		return 0;
-	if (rc == 0)
-		rc = refuse(c, what, &r, err);
-	if (!worth_a_look(&answer))
-		return rc;
-	if (answer.status == 404 || answer.status == 416) {
-		/* A clear no: one look will do. */
-		struct error ignored = { 0 };
-
-		if (client_blob_exists(c, digest, &there, NULL, &ignored) < 0)
-			there = false;
-	} else {
-		poll_blob(c, digest, u->acknowledged, &there);
-	}
-	c->last = answer;
-	return there ? 0 : rc;
-}
-
-void client_upload_cancel(struct client *c, struct client_upload *u)
-{
-	cleanup_response struct http_response r = { 0 };
-	struct http_request request = { .method = "DELETE", .url = u->location };
-	struct error ignored = { 0 };
-
-	if (u->location)
-		ignore_result(request_once(c, "DELETE upload", &request, &r, &ignored) < 0);
 }
 
 /* Manifests. */
@@ -686,7 +550,7 @@ int client_manifest_put(struct client *c, const char *name, const char *media_ty
 			struct slice text, struct error *err)
 {
 	cleanup_free char *what = xasprintf("PUT manifest %.40s", name);
-	cleanup_free char *url = repository_url(c->repository, "manifests", name);
+	cleanup_free char *url = client_url(c, "manifests", name);
 	cleanup_free char *type = xasprintf("Content-Type: %s", media_type);
 	const char *const headers[] = { type, NULL };
 	struct digest want = expected_digest(name, text);
@@ -702,14 +566,14 @@ int client_manifest_put(struct client *c, const char *name, const char *media_ty
 						.body_size = text.len,
 						.expect_continue = true };
 		struct error failed = { 0 };
-		int rc = request_once(c, what, &request, &r, &failed);
+		int rc = client_request(c, what, &request, &r, &failed);
 
 		if (rc == 0 && (r.status == 201 || r.status == 200 || r.status == 204))
 			return check_answered_digest(c, what, &r, &want, err);
 		if (try >= (tries ? tries : TRIES_DEFAULT) ||
 		    (!client_last_transient(c) && !(r.status == 401 && r.body_sent))) {
 			if (rc == 0)
-				return refuse(c, what, &r, err);
+				return client_refuse(c, what, &r, err);
 			*err = failed;
 			return -1;
 		}
@@ -755,16 +619,16 @@ int client_manifest_get(struct client *c, const char *name, struct arena *arena,
 		NULL
 	};
 	cleanup_free char *what = xasprintf("GET manifest %.40s", name);
-	cleanup_free char *url = repository_url(c->repository, "manifests", name);
+	cleanup_free char *url = client_url(c, "manifests", name);
 	cleanup_response struct http_response r = { 0 };
 	struct http_request request = {
 		.method = "GET", .url = url, .headers = headers, .body_limit = MANIFEST_READ_MAX
 	};
 
-	if (request_patiently(c, what, &request, &r, err) < 0)
+	if (client_request_patiently(c, what, &request, &r, err) < 0)
 		return -1;
 	if (r.status != 200)
-		return refuse(c, what, &r, err);
+		return client_refuse(c, what, &r, err);
 	if (describe(c, what, name, &r, arena, desc, err) < 0)
 		return -1;
 	strbuf_add(out, r.body.data, r.body.len);

@@ -1,6 +1,6 @@
 /*
- * One repository of a registry, as the distribution specification names things: blobs, upload
- * sessions, manifests.
+ * One repository of a registry, as the distribution specification names things: blobs and
+ * manifests. Uploads are session.h's.
  *
  * `struct client_repository` is what all threads share: address, credentials, tokens, and how long
  * the registry wants to be left alone. `struct client` is one thread's connection to it.
@@ -20,6 +20,7 @@
 
 enum client_note {
 	CLIENT_NOTE_CREDENTIALS, /* where credentials came from; for -v */
+	CLIENT_NOTE_EVENT,       /* what happened on the way, such as a lost upload session */
 	CLIENT_NOTE_WARNING,     /* what the registry wants its users to read */
 };
 
@@ -32,7 +33,9 @@ struct client_options {
 	/* Told what the user may want to know. From any thread, one at a time; NULL: nobody. */
 	void (*note)(void *user, enum client_note kind, const char *text);
 	void *note_user;
-	uint64_t commit_wait_ms; /* for a blob to appear after a lost answer; 0: 60 s + 30 s/GiB */
+	const char
+		*state_dir; /* where uploads and what hosts are like is remembered; NULL: nowhere */
+	uint64_t commit_wait_ms; /* for a blob to appear after a lost answer; 0: by its size */
 };
 
 enum client_access { CLIENT_PULL, CLIENT_PUSH };
@@ -52,6 +55,11 @@ DEFINE_CLEANUP(struct client_repository *, client_repository_close)
 #define cleanup_client_repository cleanup(client_repository_close_p)
 /* "https://host:port" */
 const char *client_repository_url(const struct client_repository *r);
+/* As given when it was opened. */
+const char *client_repository_registry(const struct client_repository *r);
+const char *client_repository_name(const struct client_repository *r);
+/* The service that the registry's challenge named at first, or NULL. */
+const char *client_repository_realm_service(const struct client_repository *r);
 
 struct client;
 
@@ -65,13 +73,17 @@ struct client_answer {
 	int status;                /* 0: there was none */
 	enum http_failure failure; /* why */
 	char code[64];             /* the registry's: "BLOB_UPLOAD_UNKNOWN", or "" */
+	char message[160];         /* its words, or "" */
 	uint64_t retry_after_ms;   /* 0: not said */
 	uint64_t body_sent;        /* bytes of the request body that had left */
 };
 const struct client_answer *client_last(const struct client *c);
 /* Whether it was of the kind that passes: cut connections, 408, 429, most of 5xx. */
 bool client_last_transient(const struct client *c);
-/* Wait before the try after number `try` (from 1): doubling, or as the registry asked. */
+/*
+ * Wait before the try after number `try` (from 1): doubling and scattered, or as the registry
+ * asked. After an answer of the kind that passes all threads of the repository wait.
+ */
 void client_back_off(struct client *c, unsigned try);
 
 /* Blobs. */
@@ -85,39 +97,6 @@ int client_blob_exists(struct client *c, const struct digest *digest, bool *out_
  */
 int client_blob_get(struct client *c, const struct descriptor *desc, struct sink *out,
 		    struct error *err) MUST_USE;
-
-/* Upload sessions: open, send parts, commit. */
-
-struct client_upload {
-	char *location;        /* of the next request; a secret, it may carry a session's state */
-	uint64_t acknowledged; /* bytes the registry has */
-	uint64_t chunk_min;    /* OCI-Chunk-Min-Length; 0: not said */
-};
-
-void client_upload_release(struct client_upload *u);
-#define cleanup_upload cleanup(client_upload_release)
-
-/* POST; tried again while that may help. */
-int client_upload_open(struct client *c, struct client_upload *out, struct error *err) MUST_USE;
-
-struct client_part {
-	struct stream *bytes; /* exactly `size` of them, from the upload's acknowledged offset */
-	uint64_t size;
-};
-/*
- * PATCH, once: the stream is consumed. A refusal for want of a newer token is answered before a
- * byte is lost (Expect: 100-continue).
- */
-int client_upload_send(struct client *c, struct client_upload *u, const struct client_part *part,
-		       struct error *err) MUST_USE;
-/*
- * PUT ?digest=, and when the answer is lost or odd, look whether the blob appeared after all. 0
- * when the registry has the blob.
- */
-int client_upload_commit(struct client *c, struct client_upload *u, const struct digest *digest,
-			 struct error *err) MUST_USE;
-/* Tell the registry that the session is given up; what it answers changes nothing. */
-void client_upload_cancel(struct client *c, struct client_upload *u);
 
 /* Manifests. `name` is a tag, or a digest as text. */
 
@@ -133,15 +112,5 @@ int client_manifest_put(struct client *c, const char *name, const char *media_ty
  */
 int client_manifest_get(struct client *c, const char *name, struct arena *arena, struct strbuf *out,
 			struct descriptor *desc, struct error *err) MUST_USE;
-
-/*
- * Where an upload goes on: `location` as answered to a request to `request_url`, for the registry
- * at `registry_url`. An http address of an https registry's own host becomes https (proxies that
- * do not tell their backend); other falls from TLS, or from loopback to elsewhere, are refused:
- * NULL. Heap.
- */
-char *client_location(const char *registry_url, const char *request_url, const char *location);
-/* `location` with the digest appended to its query; heap. */
-char *client_location_digest(const char *location, const struct digest *digest);
 
 #endif

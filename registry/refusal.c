@@ -19,11 +19,13 @@ static const char *member(const json_t *object, const char *key)
 	return s ? s : "";
 }
 
-void refusal_code(const struct http_response *r, char out[64])
+void refusal_code(const struct http_response *r, char code[64], char message[160])
 {
 	cleanup_json json_t *root = NULL;
+	const json_t *first = first_error(r, &root);
 
-	snprintf(out, 64, "%s", member(first_error(r, &root), "code"));
+	snprintf(code, 64, "%s", member(first, "code"));
+	snprintf(message, 160, "%s", member(first, "message"));
 }
 
 static const char *advice_401(const struct refusal *about)

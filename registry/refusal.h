@@ -14,8 +14,8 @@ struct refusal {
 	bool push;
 };
 
-/* The registry's first error code, or "". */
-void refusal_code(const struct http_response *r, char out[64]);
+/* The registry's first error code and message, or "". */
+void refusal_code(const struct http_response *r, char code[64], char message[160]);
 /* Sets *err; ERROR_NOT_FOUND for 404, else ERROR_NETWORK. Returns -1. */
 int refusal_set(const struct refusal *about, const struct http_response *r, struct error *err);
 

@@ -7,15 +7,18 @@
 #include "base/pool.h"
 #include "base/vec.h"
 #include "registry/push_plan.h"
+#include "registry/upload.h"
 
-enum { PARALLEL_DEFAULT = 4, RESTARTS_MAX = 5 };
+enum { PARALLEL_DEFAULT = 4 };
 
 /* One repository that is being pushed to; the threads' common state. */
 struct pusher {
 	const struct push_request *request;
 	const struct push_plan *plan;
 	struct client_repository *repository;
-	pthread_mutex_t lock; /* of all below, and of source->ops->blob */
+	struct upload_host *host;
+	VEC(const char *) mount_from; /* NULL-terminated */
+	pthread_mutex_t lock;         /* of all below, and of source->ops->blob */
 	VEC(struct client *) idle;
 	uint64_t done_bytes, total_bytes;
 	bool stop;
@@ -55,7 +58,7 @@ static void set_state(struct push_job *job, enum push_state state)
 {
 	pthread_mutex_lock(&job->pusher->lock);
 	job->blob->state = state;
-	if (state == PUSH_PRESENT || state == PUSH_SENT) {
+	if (state == PUSH_PRESENT || state == PUSH_SENT || state == PUSH_MOUNTED) {
 		job->pusher->done_bytes += job->blob->size - job->blob_bytes;
 		job->blob_bytes = job->blob->size;
 	}
@@ -63,23 +66,17 @@ static void set_state(struct push_job *job, enum push_state state)
 	pthread_mutex_unlock(&job->pusher->lock);
 }
 
-static void add_bytes(struct push_job *job, uint64_t bytes)
+/* An upload_moved: what was sent of a lost session has to be sent again. */
+static void on_moved(void *user, uint64_t position, uint64_t sent)
 {
-	pthread_mutex_lock(&job->pusher->lock);
-	job->blob_bytes += bytes;
-	job->pusher->done_bytes += bytes;
-	job->blob->bytes_sent += bytes;
-	tell(job);
-	pthread_mutex_unlock(&job->pusher->lock);
-}
+	struct push_job *job = user;
 
-/* What was sent of a lost session has to be sent again. */
-static void take_back(struct push_job *job)
-{
 	pthread_mutex_lock(&job->pusher->lock);
-	job->pusher->done_bytes -= job->blob_bytes;
-	job->blob_bytes = 0;
-	job->blob->restarts++;
+	job->blob->state = PUSH_SENDING;
+	job->pusher->done_bytes += position - job->blob_bytes;
+	job->blob_bytes = position;
+	job->blob->bytes_sent += sent;
+	tell(job);
 	pthread_mutex_unlock(&job->pusher->lock);
 }
 
@@ -93,32 +90,16 @@ static bool stopped(struct pusher *p)
 	return stop;
 }
 
-/* Passes on, and tells how far it got; ends early when another job went wrong. */
-struct telling_stream {
-	struct stream base;
-	struct stream *inner; /* borrowed */
-	struct push_job *job;
-};
-
-static ssize_t telling_read(struct stream *base, void *buf, size_t len, struct error *err)
-{
-	struct telling_stream *s = (struct telling_stream *)base;
-	ssize_t n;
-
-	if (stopped(s->job->pusher))
-		return error_set(err, ERROR_NETWORK, "given up, since another blob was refused");
-	n = stream_read(s->inner, buf, len, err);
-	if (n > 0)
-		add_bytes(s->job, (uint64_t)n);
-	return n;
-}
-
-static const struct stream_ops telling_ops = { .read = telling_read };
-
 /* Blobs. */
 
-static struct stream *open_blob(struct push_job *job, struct error *err)
+static bool on_stopped(void *user)
 {
+	return stopped(((struct push_job *)user)->pusher);
+}
+
+static struct stream *open_blob(void *user, struct error *err)
+{
+	struct push_job *job = user;
 	struct image_source *source = job->pusher->request->source;
 	struct stream *s;
 
@@ -128,68 +109,27 @@ static struct stream *open_blob(struct push_job *job, struct error *err)
 	return s;
 }
 
-/* One session, from POST to the blob being there. */
-static int send_blob(struct push_job *job, struct client *c, struct error *err)
-{
-	const struct descriptor *desc = &job->planned->desc;
-	cleanup_stream struct stream *raw = open_blob(job, err);
-	cleanup_stream struct stream *verified = NULL;
-	struct telling_stream telling = { .base = { &telling_ops }, .job = job };
-	cleanup_upload struct client_upload upload = { 0 };
-	struct client_part part = { .bytes = &telling.base, .size = desc->size };
-
-	if (!raw)
-		return -1;
-	telling.inner = verified = stream_verify(raw, &desc->digest, desc->size);
-	if (client_upload_open(c, &upload, err) < 0)
-		return -1;
-	set_state(job, PUSH_SENDING);
-	if (client_upload_send(c, &upload, &part, err) < 0) {
-		if (client_last(c)->failure == HTTP_FAILURE_LOCAL)
-			client_upload_cancel(c, &upload);
-		return -1;
-	}
-	return client_upload_commit(c, &upload, &desc->digest, err);
-}
-
-/* Whether a new session may succeed where the last one did not. */
-static bool worth_restart(const struct client *c)
-{
-	const struct client_answer *a = client_last(c);
-
-	if (client_last_transient(c))
-		return true;
-	return a->status == 202 || a->status == 201 || /* the registry lost count */
-	       (a->status == 401 && a->body_sent) || a->status == 416 ||
-	       str_equal(a->code, "BLOB_UPLOAD_UNKNOWN") ||
-	       str_equal(a->code, "BLOB_UPLOAD_INVALID") || str_equal(a->code, "DIGEST_INVALID");
-}
-
 static int push_blob(struct push_job *job, struct client *c, struct error *err)
 {
-	bool there;
+	static const enum push_state states[] = { [UPLOAD_WAS_THERE] = PUSH_PRESENT,
+						  [UPLOAD_MOUNTED] = PUSH_MOUNTED,
+						  [UPLOAD_SENT] = PUSH_SENT };
+	struct upload upload = { .host = job->pusher->host,
+				 .state_dir = job->pusher->request->client.state_dir,
+				 .desc = &job->planned->desc,
+				 .mount_from = job->pusher->mount_from.items,
+				 .open = open_blob,
+				 .stopped = on_stopped,
+				 .moved = on_moved,
+				 .user = job };
+	struct upload_result result;
+	int rc = upload_blob(&upload, c, &result, err);
 
-	for (unsigned try = 1;; try++) {
-		struct error failed = { 0 };
-
-		if (client_blob_exists(c, &job->planned->desc.digest, &there, NULL, err) < 0)
-			return -1;
-		if (there) {
-			set_state(job, try == 1 ? PUSH_PRESENT : PUSH_SENT);
-			return 0;
-		}
-		if (send_blob(job, c, &failed) == 0) {
-			set_state(job, PUSH_SENT);
-			return 0;
-		}
-		if (try == RESTARTS_MAX || stopped(job->pusher) || failed.code == ERROR_INTEGRITY ||
-		    !worth_restart(c)) {
-			*err = failed;
-			return -1;
-		}
-		take_back(job);
-		client_back_off(c, try);
-	}
+	job->blob->restarts = result.restarts;
+	job->blob->bytes_resumed = result.resumed;
+	if (rc == 0)
+		set_state(job, states[result.how]);
+	return rc;
 }
 
 static struct client *take_client(struct pusher *p)
@@ -320,6 +260,43 @@ static int push_all(struct pusher *p, size_t destination, struct push_blob *blob
 	}
 }
 
+/* Where the registry may have the blobs already. */
+static void find_mounts(struct pusher *p, size_t destination)
+{
+	const struct push_request *r = p->request;
+	const struct reference *here = &r->destinations[destination];
+
+	for (size_t i = 0; r->mount_from && r->mount_from[i]; i++)
+		if (!str_equal(r->mount_from[i], here->repository))
+			vec_push(&p->mount_from, r->mount_from[i]);
+	for (size_t i = 0; i < destination; i++)
+		if (str_equal(r->destinations[i].registry, here->registry) &&
+		    !str_equal(r->destinations[i].repository, here->repository) &&
+		    !p->mount_from.len)
+			vec_push(&p->mount_from, r->destinations[i].repository);
+	vec_push(&p->mount_from, NULL);
+}
+
+static int push_opened(struct pusher *p, size_t destination, struct push_blob *blobs,
+		       struct error *err)
+{
+	const struct push_request *r = p->request;
+	int rc;
+
+	pthread_mutex_init(&p->lock, NULL);
+	p->host = upload_host_open(r->client.state_dir, r->destinations[destination].registry,
+				   client_repository_realm_service(p->repository), r->persona);
+	find_mounts(p, destination);
+	rc = push_all(p, destination, blobs, err);
+	for (size_t i = 0; i < p->idle.len; i++)
+		client_free(p->idle.items[i]);
+	vec_release(&p->idle);
+	vec_release(&p->mount_from);
+	upload_host_close(p->host);
+	pthread_mutex_destroy(&p->lock);
+	return rc;
+}
+
 static int push_repository(const struct push_request *request, const struct push_plan *plan,
 			   size_t destination, struct push_blob *blobs, struct error *err)
 {
@@ -331,12 +308,7 @@ static int push_repository(const struct push_request *request, const struct push
 					      &request->client, err);
 	if (!p.repository)
 		return -1;
-	pthread_mutex_init(&p.lock, NULL);
-	rc = push_all(&p, destination, blobs, err);
-	for (size_t i = 0; i < p.idle.len; i++)
-		client_free(p.idle.items[i]);
-	vec_release(&p.idle);
-	pthread_mutex_destroy(&p.lock);
+	rc = push_opened(&p, destination, blobs, err);
 	client_repository_close(p.repository);
 	return rc;
 }

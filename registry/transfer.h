@@ -11,12 +11,14 @@
 #include "oci/reference.h"
 #include "oci/source.h"
 #include "registry/client.h"
+#include "registry/persona.h"
 
 enum push_state {
 	PUSH_PENDING = 0,
 	PUSH_SENDING,
 	PUSH_PRESENT, /* the registry had it */
 	PUSH_SENT,
+	PUSH_MOUNTED, /* taken over from another repository of the registry */
 	PUSH_SKIPPED, /* a layer that may not be distributed */
 };
 
@@ -25,8 +27,9 @@ struct push_blob {
 	uint64_t size;      /* bytes */
 	size_t destination; /* index into the request's */
 	enum push_state state;
-	uint64_t bytes_sent; /* over all tries */
-	unsigned restarts;   /* sessions that were lost */
+	uint64_t bytes_sent;    /* over all tries */
+	uint64_t bytes_resumed; /* of a session that an earlier push left */
+	unsigned restarts;      /* sessions that were lost */
 };
 
 /* Told from any thread, one at a time. `blob` is valid during the call. */
@@ -43,8 +46,11 @@ struct push_request {
 	const struct reference *destinations;
 	size_t destination_count; /* several tags and registries; each with a tag or digest */
 	struct client_options client;
-	unsigned parallel;          /* blobs at once; 0: 4 */
-	push_progress_fn *progress; /* NULL: none */
+	const char *const *mount_from; /* repositories, on the destinations' own registries, that
+					* may have blobs; NULL-terminated, may be NULL */
+	const struct persona *persona; /* how the registries want uploads; NULL: as is known */
+	unsigned parallel;             /* blobs at once; 0: 4 */
+	push_progress_fn *progress;    /* NULL: none */
 	void *progress_user;
 };
 
