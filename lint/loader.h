@@ -105,7 +105,7 @@ struct loader_edge {
 const struct loader_edge *loader_edges(const struct loader *loader, const struct object *from);
 /* The objects that edges lead to from these on, they included; `out` is a set of paths. */
 void loader_reach(const struct loader *loader, const struct object *from, struct map *out);
-/* The objects that load `to` by an edge. Release with vec_release. */
+/* The objects that load `to` by an edge, some of them twice. Release with vec_release. */
 void loader_users(const struct loader *loader, const struct object *to, struct object_names *out);
 
 /*

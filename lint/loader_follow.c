@@ -104,11 +104,8 @@ static void add_user(struct loader *l, const struct object *to, const struct obj
 		users = arena_alloc(&l->arena, sizeof(*users));
 		map_put(&l->users, to->path, users);
 	}
-	for (size_t i = users->len; i; i--) {
-		if (users->items[i - 1] == from)
-			return;
-	}
-	vec_push(users, from);
+	if (!users->len || users->items[users->len - 1] != from)
+		vec_push(users, from);
 }
 
 /* Remember once that `from` gets `to` for `name`. */

@@ -22,6 +22,9 @@ static const struct {
 	{ "cusparse", "libcusparse.so." },
 };
 
+/* Symbols of one object that are looked for in all that is loaded with it. */
+enum { ASKED_MAX = 100 };
+
 static struct arena *arena_of(const struct facts *facts)
 {
 	return (struct arena *)&facts->arena;
@@ -121,7 +124,7 @@ static void check_object(const struct rule *rule, const struct facts *facts, str
 			 const struct object *o)
 {
 	const struct loader_edge *reported[ARRAY_LEN(families)] = { 0 };
-	size_t count = 0;
+	size_t count = 0, asked = 0;
 
 	for (size_t i = 0; i < o->elf->undefined_count; i++) {
 		const struct undefined_symbol *s = &o->elf->undefined[i];
@@ -131,8 +134,8 @@ static void check_object(const struct rule *rule, const struct facts *facts, str
 
 		for (size_t k = 0; k < count; k++)
 			known |= reported[k] == e;
-		if (known || count == ARRAY_LEN(reported) || !nobody_defines(facts, o, s->name) ||
-		    is_incomplete(facts, o))
+		if (known || count == ARRAY_LEN(reported) || ++asked > ASKED_MAX ||
+		    !nobody_defines(facts, o, s->name) || is_incomplete(facts, o))
 			continue;
 		reported[count++] = e;
 		version = library_version(facts, e->to);
