@@ -7,10 +7,10 @@ setup() {
 	work
 	export GPUIMG_STORE=$WORK/store
 	mkdir -p tree/sub
-	# 30 MiB that do not shrink in three files, and text that does in forty
+	# 12 MiB that do not shrink in three files, and text that does in forty
 	for i in 1 2 3; do
 		openssl enc -aes-128-ctr -K 0000000000000000000000000000000$i -iv 00000000000000000000000000000000 \
-			-in /dev/zero 2>/dev/null | head -c 10M >tree/dense$i || true
+			-in /dev/zero 2>/dev/null | head -c 4M >tree/dense$i || true
 	done
 	for i in $(seq 40); do seq "$i" 20000 >"tree/sub/text$i"; done
 	cat >stack.yaml <<-'END'
@@ -143,7 +143,7 @@ spoil() { # FILE: in the middle, as its owner could
 @test "the disk is full in the middle of a layer: said, and nothing is left" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root to mount a small file system"
 	mkdir small
-	mount -t tmpfs -o size=12m tmpfs small
+	mount -t tmpfs -o size=6m tmpfs small
 	run --separate-stderr gpuimg build --store "$WORK/small" --offline --no-lint --to "oci:$WORK/a:t" stack.yaml
 	left=$(find small/tmp -type f | wc -l)
 	verified=0
