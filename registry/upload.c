@@ -450,6 +450,8 @@ static int after_refusal(struct engine *e, const struct client_answer *a, bool *
 	case 404:
 	case 400:
 		/* a session that is lost, or a way of uploading that is not known? */
+		if (str_equal(a->code, "UNSUPPORTED"))
+			return change_style(e, out_done);
 		if (e->style == UPLOAD_SINGLE ? !session_named(a) : e->refused++ > 0)
 			return change_style(e, out_done);
 		return ask(e, a, out_done, err);
@@ -500,6 +502,8 @@ static int recover(struct engine *e, bool *out_done, struct error *err)
 	}
 	if (str_equal(a.code, "DIGEST_INVALID"))
 		return after_digest(e, out_done, err);
+	if (err->code == ERROR_INTEGRITY && (e->phase == PHASE_COMMIT || e->style == UPLOAD_SINGLE))
+		return -1; /* it says that it stored something else */
 	if (err->code == ERROR_INTEGRITY)
 		return e->stuck > STUCK_MAX ? -1 : restart(e, out_done, err);
 	if (a.status == 401)

@@ -13,36 +13,6 @@ setup() {
 
 teardown() { stop_registry; }
 
-# blob FILE: stores it in the layout and prints its descriptor, less the media type.
-blob() {
-	local hex
-	hex=$(sha256sum "$1" | cut -d' ' -f1)
-	cp "$1" "layout/blobs/sha256/$hex"
-	printf '"digest":"sha256:%s","size":%s' "$hex" "$(stat -c %s "$1")"
-}
-
-# A layout "layout" with the tag "v1": two layers, one of them 9 MB that does not compress.
-make_layout() {
-	local oci=application/vnd.oci.image config small big manifest
-	mkdir -p layout/blobs/sha256 small big
-	echo '{"imageLayoutVersion":"1.0.0"}' >layout/oci-layout
-	echo hello >small/hello
-	openssl enc -aes-128-ctr -nosalt -K 00 -iv 00 </dev/zero 2>/dev/null | head -c 9000000 >big/noise
-	tar -C small -cf small.tar hello
-	tar -C big -cf big.tar noise
-	printf '{"architecture":"amd64","os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":["sha256:%s","sha256:%s"]}}' \
-		"$(sha256sum small.tar | cut -d' ' -f1)" "$(sha256sum big.tar | cut -d' ' -f1)" >config.json
-	gzip -n small.tar
-	gzip -1n big.tar
-	config=$(blob config.json) small=$(blob small.tar.gz) big=$(blob big.tar.gz)
-	printf '{"schemaVersion":2,"mediaType":"%s.manifest.v1+json","config":{"mediaType":"%s.config.v1+json",%s},"layers":[{"mediaType":"%s.layer.v1.tar+gzip",%s},{"mediaType":"%s.layer.v1.tar+gzip",%s}]}' \
-		$oci $oci "$config" $oci "$small" $oci "$big" >manifest.json
-	manifest=$(blob manifest.json)
-	printf '{"schemaVersion":2,"manifests":[{"mediaType":"%s.manifest.v1+json",%s,"annotations":{"org.opencontainers.image.ref.name":"v1"}}]}' \
-		$oci "$manifest" >layout/index.json
-	DIGEST=$(digest_of layout v1)
-}
-
 # The image that arrived is complete and has the digest of the layout's.
 arrived() { # NAME:TAG [skopeo options]
 	local ref=$1

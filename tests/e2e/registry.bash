@@ -1,4 +1,5 @@
-# Registries for the end-to-end tests: docker-registry on 127.0.0.1 with its own port and folder.
+# Registries for the end-to-end tests: docker-registry on 127.0.0.1 with its own port and folder, and
+# an image to push.
 
 # A port that nobody listened on a moment ago.
 free_port() {
@@ -92,4 +93,72 @@ docker_config() {
 	mkdir -p "$DOCKER_CONFIG"
 	printf '{"auths":{"%s":{"auth":"%s"}}}' "$REGISTRY" "$(printf '%s:%s' "$1" "$2" | base64 -w0)" \
 		>"$DOCKER_CONFIG/config.json"
+}
+
+# blob FILE: stores it in the layout and prints its descriptor, less the media type.
+blob() {
+	local hex
+	hex=$(sha256sum "$1" | cut -d' ' -f1)
+	cp "$1" "layout/blobs/sha256/$hex"
+	printf '"digest":"sha256:%s","size":%s' "$hex" "$(stat -c %s "$1")"
+}
+
+# A layout "layout" with the tag "v1": two layers, one of them 9 MB that does not compress.
+make_layout() {
+	local oci=application/vnd.oci.image config small big manifest
+	mkdir -p layout/blobs/sha256 small big
+	echo '{"imageLayoutVersion":"1.0.0"}' >layout/oci-layout
+	echo hello >small/hello
+	openssl enc -aes-128-ctr -nosalt -K 00 -iv 00 </dev/zero 2>/dev/null | head -c 9000000 >big/noise
+	tar -C small -cf small.tar hello
+	tar -C big -cf big.tar noise
+	printf '{"architecture":"amd64","os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":["sha256:%s","sha256:%s"]}}' \
+		"$(sha256sum small.tar | cut -d' ' -f1)" "$(sha256sum big.tar | cut -d' ' -f1)" >config.json
+	gzip -n small.tar
+	gzip -1n big.tar
+	config=$(blob config.json) small=$(blob small.tar.gz) big=$(blob big.tar.gz)
+	printf '{"schemaVersion":2,"mediaType":"%s.manifest.v1+json","config":{"mediaType":"%s.config.v1+json",%s},"layers":[{"mediaType":"%s.layer.v1.tar+gzip",%s},{"mediaType":"%s.layer.v1.tar+gzip",%s}]}' \
+		$oci $oci "$config" $oci "$small" $oci "$big" >manifest.json
+	manifest=$(blob manifest.json)
+	printf '{"schemaVersion":2,"manifests":[{"mediaType":"%s.manifest.v1+json",%s,"annotations":{"org.opencontainers.image.ref.name":"v1"}}]}' \
+		$oci "$manifest" >layout/index.json
+	DIGEST=$(digest_of layout v1)
+}
+
+# start_server SCRIPT ARGUMENTS: a server of tests/support; sets PORT and adds to SERVER_PIDS.
+start_server() {
+	need python3
+	local file=$BATS_TEST_TMPDIR/port.$RANDOM$RANDOM
+	python3 "$ROOT/tests/support/$1" "${@:2}" >"$file" 2>"$file.stderr" 3>&- &
+	SERVER_PIDS="${SERVER_PIDS:-} $!"
+	for _ in $(seq 200); do
+		[ -s "$file" ] && break
+		sleep 0.05
+	done
+	PORT=$(cat "$file")
+	[ -n "$PORT" ]
+}
+
+# start_persona KIND [USER PASSWORD]: a registry of that kind, $REGISTRY, in the folder $PERSONA.
+start_persona() {
+	PERSONA=$(mktemp -d "$BATS_TEST_TMPDIR/persona.XXXXXX")
+	start_server persona_server.py "$PERSONA" "$@"
+	REGISTRY=127.0.0.1:$PORT
+}
+
+# start_proxy [OPTION...] [RULE...]: breaks what goes to $REGISTRY, which is the proxy from then on;
+# its folder is $PROXY.
+start_proxy() {
+	PROXY=$(mktemp -d "$BATS_TEST_TMPDIR/proxy.XXXXXX")
+	start_server fault_proxy.py "${REGISTRY##*:}" "$PROXY" "$@"
+	REGISTRY=127.0.0.1:$PORT
+}
+
+stop_servers() {
+	local pid
+	for pid in ${SERVER_PIDS:-}; do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	SERVER_PIDS=
 }

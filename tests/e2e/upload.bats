@@ -1,0 +1,424 @@
+#!/usr/bin/env bats
+# Uploads over bad lines, to registries of many kinds: each test breaks something in its own way.
+# docker-registry (2.8) is started once; every test pushes to a repository of its own.
+
+load common
+load registry
+
+setup_file() {
+	export BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
+	start_registry
+	export SHARED_REGISTRY=$REGISTRY SHARED_REGISTRY_PID=$REGISTRY_PID
+	cd "$BATS_FILE_TMPDIR" || return 1
+	make_layout
+	export LAYOUT=$BATS_FILE_TMPDIR/layout DIGEST
+	SIZE=$(cat layout/blobs/sha256/* | wc -c)
+	SIZE=$((SIZE - $(stat -c %s "layout/blobs/sha256/${DIGEST#sha256:}")))
+	export SIZE # of all blobs
+}
+
+teardown_file() { kill "$SHARED_REGISTRY_PID" 2>/dev/null || true; }
+
+setup() {
+	work
+	export HOME=$WORK XDG_RUNTIME_DIR=$WORK/run DOCKER_CONFIG=$WORK/.docker XDG_STATE_HOME=$WORK/state
+	unset REGISTRY_AUTH_FILE DOCKER_AUTH_CONFIG GPUIMG_AUTH_FILE SSL_CERT_FILE
+	REGISTRY=$SHARED_REGISTRY
+	NAME=r$BATS_TEST_NUMBER/app
+}
+
+teardown() { stop_servers; }
+
+push() { run -0 gpuimg push "$@" "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"; }
+
+# The blob bytes that left us, as the proxy counted them.
+sent() { jq -s 'map(select(.path | contains("/uploads/")) | .body) | add // 0' "$PROXY/log"; }
+requests() { # METHOD REGEX
+	jq -s --arg m "$1" --arg r "$2" 'map(select(.method == $m and (.path | test($r)))) | length' "$PROXY/log"
+}
+# Sent at most the blobs and so many bytes more; curl hands some to a connection that is no more.
+sent_at_most() { # BYTES
+	[ "$(sent)" -le $((SIZE + $1)) ] || { echo "sent $(sent) of $SIZE + $1"; return 1; }
+}
+arrived() {
+	curl -sfo got ${AUTH:+-u "$AUTH"} -H "Accept: application/vnd.oci.image.manifest.v1+json" "http://$REGISTRY/v2/$NAME/manifests/1"
+	[ "sha256:$(sha256sum got | cut -d' ' -f1)" = "$DIGEST" ]
+	# no session is under way any more
+	[ -z "$(find state -name '*.json' -path '*uploads*')" ]
+}
+# What is known of $REGISTRY before the push, as JSON members.
+known() {
+	mkdir -p state/gpuimg/hosts
+	printf '{"version":1,"learned":%s,%s}' "$(date +%s)" "$1" >"state/gpuimg/hosts/$REGISTRY.json"
+}
+learned() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
+
+# Cut connections.
+
+@test "U1 a PATCH is cut half-way: distribution 2.8 loses the session, and the blob is sent again" {
+	start_proxy "PATCH . 1 cut 50%"
+	push
+	[[ "$output" == *"lost the session"* ]]
+	arrived
+	sent_at_most 4700000
+}
+
+@test "U2 a PATCH is cut before a buffering proxy: the session lives and goes on" {
+	start_proxy "PATCH . 1 lose 3000000"
+	push
+	[[ "$output" != *"lost the session"* ]]
+	arrived
+	sent_at_most 3200000
+	[ "$(requests POST uploads)" = 3 ]
+	learned .resume
+}
+
+@test "U4 a PATCH is cut before its body: the same session goes on" {
+	start_proxy "PATCH . 1 cut 0"
+	push
+	arrived
+	[ "$(requests POST uploads)" = 3 ]
+	sent_at_most 100000
+}
+
+@test "U5 the third part is cut: goes on where the registry stands" {
+	start_persona v3
+	start_proxy "PATCH . 3 cut 1000000"
+	known '"body_max":2097152,"resume":true'
+	push
+	arrived
+	sent_at_most 300000
+}
+
+@test "U7 every request is cut, but each brings something: ends well" {
+	start_persona v3
+	start_proxy "PATCH . * cut 2600000"
+	push
+	arrived
+	sent_at_most 1500000
+}
+
+@test "U18 the answer to a PATCH is lost: 2.8 starts over, others go on" {
+	start_proxy "PATCH . 1 drop"
+	push
+	arrived
+	REGISTRY=$SHARED_REGISTRY
+	start_persona v3
+	start_proxy "PATCH . 1 drop"
+	push
+	arrived
+	sent_at_most 100000
+}
+
+@test "U19 the answer to the PUT is lost: the blob is there, nothing is sent again" {
+	start_proxy "PUT uploads 1-3 drop"
+	push
+	arrived
+	sent_at_most 0
+}
+
+@test "connections that are cut after so many bytes let parts through that are small enough" {
+	start_proxy --cut-connections 5000000 7000000 1
+	push
+	arrived
+	learned '.cut_bytes > 0 and .resume == false'
+}
+
+# Answers that pass.
+
+@test "U8 500, 502, 503 and 504, once at each kind of request" {
+	start_proxy "HEAD . 1 status 500" "POST . 1 status 503" "PATCH . 1 status 502" \
+		"PUT uploads 1 status 500" "PUT manifests 1 status 504" "GET uploads 1 status 503"
+	push
+	arrived
+	sent_at_most 0
+}
+
+@test "U10 429 at a PATCH: Retry-After in seconds, in no time, in words" {
+	start_proxy "PATCH . 1 status 429 Retry-After: 1" "PATCH . 1 status 429 Retry-After: 0" \
+		"PATCH . 1 status 429 Retry-After: soon"
+	push
+	arrived
+	sent_at_most 0
+	[ "$(requests PATCH .)" = 4 ]
+}
+
+@test "U15 401 for ever ends with advice" {
+	start_proxy "PATCH . * status 401"
+	run -3 gpuimg push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+	[[ "$output" == *401*"log in"* ]]
+}
+
+@test "U20 a commit that is answered 504 and shows later counts" {
+	start_persona ghcr
+	start_proxy
+	push --persona github
+	arrived
+	sent_at_most 0
+}
+
+# What registries and proxies want.
+
+@test "U27 a proxy's limit of 1 MiB: 413" {
+	start_proxy "PATCH . * limit 1048576" "PUT uploads * limit 1048576"
+	push
+	arrived
+	sent_at_most 0
+	learned '.body_max == 1048576'
+}
+
+@test "U27 a proxy's limit of 3 MiB that shows as a cut connection" {
+	start_persona v3
+	start_proxy "PATCH . * limitcut 3145728"
+	push
+	arrived
+}
+
+@test "U27 a limit below all parts is refused with advice" {
+	start_proxy "PATCH . * limit 1000" "PUT uploads * limit 1000"
+	run -3 gpuimg push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+	[[ "$output" == *413* ]]
+}
+
+@test "U28 Amazon's parts: none below 5 MiB but the last, which goes with the PUT" {
+	start_persona ecr AWS s3cret-canary
+	start_proxy "PATCH . 1 cut 2000000"
+	docker_config AWS s3cret-canary
+	known '"body_max":5242880,"no_single":true'
+	push --persona ecr
+	AUTH=AWS:s3cret-canary arrived
+	[ "$(jq -s 'map(select(.method == "PATCH" and .status == 201)) | length' "$PERSONA/log")" -ge 1 ]
+	[ "$(jq -s 'map(select(.status == 400)) | length' "$PERSONA/log")" = 0 ]
+}
+
+@test "U28 GitHub's limit of parts, and none on streams" {
+	start_persona ghcr
+	start_proxy
+	known '"resume":true'
+	push --persona github
+	arrived
+	REGISTRY=127.0.0.1:${REGISTRY##*:} NAME=other/app
+	push --persona distribution-3
+	[[ "$output" == *"no parts"* ]]
+	arrived
+}
+
+@test "U29 a registry that knows no single PUT is asked once only" {
+	start_persona artifactory
+	start_proxy
+	push
+	arrived
+	learned .no_single
+	NAME=other/app
+	push
+	arrived
+	[ "$(jq -s 'map(select(.method == "PUT" and .what == 404)) | length' "$PROXY/log")" -le 3 ]
+}
+
+@test "U29 a registry without parts gets streams" {
+	start_persona gar
+	start_proxy
+	push --persona distribution-3
+	arrived
+	learned .no_chunk
+	[ "$(requests PATCH .)" = 2 ]
+}
+
+@test "U30 parts are as large as the registry wants them" {
+	start_persona minimum
+	start_proxy
+	known '"body_max":2500000,"resume":true'
+	push
+	arrived
+	[ "$(jq -s 'map(select(.method == "PATCH") | .body) | sort | .[1] >= 2097152' "$PROXY/log")" = true ]
+}
+
+@test "U31 addresses: relative ones, and queries that stay as they are" {
+	for kind in zot acr; do
+		start_persona $kind
+		start_proxy
+		push
+		arrived
+	done
+}
+
+@test "U32 a server that never says 100 Continue, and one that answers 417" {
+	start_proxy "PATCH . 1 mute" "PATCH . 2 status 417"
+	push
+	arrived
+	NAME=again/app
+	push
+	arrived
+}
+
+@test "Quay counts one too many in its status answers" {
+	start_persona quay
+	start_proxy "PATCH . 1 cut 4000000"
+	push --persona quay
+	arrived
+	sent_at_most 300000
+}
+
+@test "Harbor answers Basic once it saw a token; the password goes to the token server only" {
+	start_persona harbor joe s3cret-canary
+	docker_config joe s3cret-canary
+	start_proxy
+	docker_config joe s3cret-canary
+	push -v
+	[[ "$output" != *canary* ]]
+	[ "$(jq -s 'map(select(.authorization == "Basic" and .path != "/token")) | length' "$PERSONA/log")" = 0 ]
+	# refused before the body: only small ones are sent without asking
+	[ "$(jq -s 'map(select(.status == 401)) | length' "$PERSONA/log")" -ge 1 ]
+	sent_at_most 1000
+}
+
+@test "NGC's challenge: no service, and a realm that has a query" {
+	start_persona ngc '$oauthtoken' key-canary
+	start_proxy
+	docker_config '$oauthtoken' key-canary
+	push -v
+	[[ "$output" != *canary* ]]
+}
+
+@test "a registry that stores something else is found out" {
+	start_persona liar
+	run -3 gpuimg push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+	[[ "$output" == *"says that it stored sha256:0000"* ]]
+}
+
+@test "U24 U25 answers whose Range is less, more, or not there" {
+	start_persona v3
+	start_proxy "PATCH . 1 header Range: 0-999" "PATCH . 3 header Range: 0-99999999" "PATCH . 4 header Range:"
+	known '"body_max":2097152,"resume":true'
+	push
+	arrived
+}
+
+# Taking over from another repository.
+
+@test "U37 blobs are mounted; where that is refused they are sent" {
+	start_proxy
+	push
+	NAME=mounted/app
+	run -0 gpuimg push -v --mount-from "r$BATS_TEST_NUMBER/app" "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+	[[ "$output" == *"3 blobs taken over"* ]]
+	arrived
+	sent_at_most 0
+	REGISTRY=$SHARED_REGISTRY
+	start_proxy "POST mount=.*from 1 status 405" "POST mount=.*from 1 status 500" "POST mount=.*from 1 status 404"
+	NAME=unmounted/app
+	run -0 gpuimg push --mount-from "r$BATS_TEST_NUMBER/app" "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+	arrived
+	sent_at_most 0
+	REGISTRY=$SHARED_REGISTRY
+	start_proxy
+	NAME=nothing/app
+	run -0 gpuimg push --mount-from not/there "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+	arrived
+	[ "$(requests POST uploads)" = 3 ]
+}
+
+# Killed, and run again.
+
+# killed_at BYTES [PUSH OPTIONS]: SIGKILL when so many bytes have passed, then the same push again.
+killed_at() {
+	start_proxy --hold "$1" "${RULES[@]}"
+	local pid
+	"$GPUIMG" push "${@:2}" "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1" >killed 2>&1 3>&- &
+	pid=$!
+	for _ in $(seq 400); do
+		[ -e "$PROXY/held" ] && break
+		sleep 0.02
+	done
+	[ -e "$PROXY/held" ]
+	kill -9 $pid
+	wait $pid || true
+	push "${@:2}"
+	arrived
+}
+
+@test "U39 killed at any byte, a push goes on where it was: a registry that keeps what it got" {
+	RULES=()
+	for position in 1500000 $((RANDOM * 200 + 1000000)) 8500000; do
+		start_persona v3
+		rm -rf state
+		killed_at $position
+		[[ "$output" == *"resumed at"* ]]
+		# what was under way in the connections, no more
+		sent_at_most 600000
+	done
+}
+
+@test "U39 killed at any byte: distribution 2.8 behind a buffering proxy repeats one part at most" {
+	RULES=("PATCH . * buffer")
+	start_proxy
+	known '"body_max":2097152,"resume":true'
+	cp "state/gpuimg/hosts/$REGISTRY.json" facts
+	NAME=k/app
+	REGISTRY=$SHARED_REGISTRY
+	start_proxy --hold 6000000 "${RULES[@]}"
+	cp facts "state/gpuimg/hosts/$REGISTRY.json"
+	"$GPUIMG" push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1" >killed 2>&1 3>&- &
+	pid=$!
+	while [ ! -e "$PROXY/held" ]; do sleep 0.02; done
+	kill -9 $pid
+	wait $pid || true
+	push
+	arrived
+	[[ "$output" == *"resumed at"* ]]
+	sent_at_most 2200000
+}
+
+@test "U39 killed at any byte: distribution 2.8 alone repeats one blob at most" {
+	RULES=()
+	killed_at 5000000
+	sent_at_most 5200000
+}
+
+@test "U40 a journal that is damaged, cut or another's is passed over" {
+	start_persona v3
+	start_proxy --hold 3000000
+	"$GPUIMG" push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1" >killed 2>&1 3>&- &
+	pid=$!
+	while [ ! -e "$PROXY/held" ]; do sleep 0.02; done
+	kill -9 $pid
+	wait $pid || true
+	journal=$(find state -name '*.json' -path '*uploads*')
+	[ "$(stat -c %a "$journal")" = 600 ]
+	truncate -s 100 "$journal"
+	push
+	arrived
+	[[ "$output" != *"resumed"* ]]
+}
+
+@test "U41 two pushes of one image at once both end well" {
+	start_persona v3
+	start_proxy
+	gpuimg push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1" >first 2>&1 3>&- &
+	pid=$!
+	push
+	wait $pid
+	arrived
+}
+
+@test "no credential in what is printed, in the journal, or in what is remembered" {
+	start_persona harbor joe s3cret-canary
+	start_proxy --hold 3000000
+	docker_config joe s3cret-canary
+	"$GPUIMG" push -vv "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1" >printed 2>&1 3>&- &
+	pid=$!
+	while [ ! -e "$PROXY/held" ]; do sleep 0.02; done
+	! tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q canary
+	kill -9 $pid
+	wait $pid || true
+	[ -n "$(find state -name '*.json' -path '*uploads*')" ]
+	! grep -rE 'canary|token[0-9]|Bearer' printed state
+	run gpuimg push -vv --persona quay "oci:$LAYOUT:v1" "docker://$REGISTRY/nowhere:1"
+	[[ "$output" != *canary* ]]
+}
+
+@test "a home that cannot be written costs the journal only" {
+	start_proxy
+	XDG_STATE_HOME=/proc/nowhere push
+	curl -sfo got "http://$REGISTRY/v2/$NAME/manifests/1" -H "Accept: application/vnd.oci.image.manifest.v1+json"
+}

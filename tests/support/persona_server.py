@@ -1,0 +1,340 @@
+"""A small registry that behaves as one of several kinds: persona_server.py DIR KIND [USER PASSWORD].
+
+Its port goes to standard output. Blobs are files of DIR/blobs, manifests of DIR/manifests; each
+request is a JSON line of DIR/log: method, path, status, body (bytes read), authorization (its
+scheme). KINDs, as far as uploads of the real ones are known:
+
+  v3           distribution 3: partial bodies are kept, fresh addresses, Content-Range is checked
+  dead         distribution 2.8: a cut request ends its session
+  quay         partial bodies are kept; the status answer is a count
+  ecr          Basic; PATCH answers 201; parts below 5 MiB are refused, except with the PUT; a
+               wrong start is 416 with the wanted byte
+  ghcr         416 for parts above 4 MiB with Content-Range; a commit takes 2 s to show
+  gar          parts are refused
+  acr          413 for a single PUT above 20 MiB; "bytes" in Content-Range is refused; an address
+               with a query that has to stay as it is
+  zot          relative addresses; a cut part ends the session; strict about Content-Range
+  harbor       Bearer; answers Basic once it saw a token that is not good; here after 4 requests
+  ngc          Bearer without a service, the realm has a query; tokens of 600 s
+  artifactory  a single PUT is 404
+  minimum      asks for parts of 2 MiB and more
+  liar         stores something else and says so
+  replicas     sessions are known by every second request only
+"""
+import base64
+import hashlib
+import http.server
+import json
+import os
+import re
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+
+MIB = 1 << 20
+KINDS = {
+    "v3": {"keep": True, "strict": True},
+    "dead": {},
+    "quay": {"keep": True, "count": True},
+    "ecr": {"keep": True, "basic": True, "patch": 201, "part_min": 5 * MIB, "strict": True,
+            "ecr_text": True},
+    "ghcr": {"range_max": 4 * MIB, "commit_delay": 2},
+    "gar": {"no_parts": True},
+    "acr": {"keep": True, "single_max": 20 * MIB, "query": "_nouploadcache=false&_state=a%2Bb%2f"},
+    "zot": {"relative": True, "strict": True},
+    "harbor": {"bearer": "harbor-registry", "basic_later": True, "uses": 4},
+    "ngc": {"bearer": "", "life": 600},
+    "artifactory": {"no_single": True},
+    "minimum": {"keep": True, "announce": 2 * MIB},
+    "liar": {"lie": True},
+    "replicas": {"forgetful": True},
+}
+
+folder, kind = sys.argv[1:3]
+user, password = (sys.argv[3:5] + ["", ""])[:2]
+is_ = KINDS[kind]
+lock = threading.Lock()
+sessions = {}  # name -> [state number, bytes, busy]
+appears = {}   # repository and digest -> time
+tokens = {}    # token -> requests it is good for
+counter = [0]
+
+
+def path_of(*parts):
+    return os.path.join(folder, *parts)
+
+
+def blob_path(repository, digest):
+    return path_of("blobs", repository.replace("/", "_") + "." + digest)
+
+
+for name in ("blobs", "manifests", "uploads"):
+    os.makedirs(path_of(name), exist_ok=True)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    body = 0
+
+    def log_message(self, *arguments):
+        pass
+
+    def finish_with(self, status, headers=(), content=b"", size=None):
+        scheme = (self.headers.get("Authorization") or "").partition(" ")[0]
+        line = {"method": self.command, "path": self.path.partition("?")[0], "status": status,
+                "body": self.body, "authorization": scheme,
+                "range": self.headers.get("Content-Range")}
+        with lock, open(path_of("log"), "a") as log:
+            log.write(json.dumps(line) + "\n")
+        self.send_response(status)
+        for header in headers:
+            self.send_header(*header)
+        if status != 204:
+            self.send_header("Content-Length", str(len(content) if size is None else size))
+        left = int(self.headers.get("Content-Length") or 0) - self.body
+        if left:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def refuse(self, status, code, message="", headers=()):
+        text = json.dumps({"errors": [{"code": code, "message": message}]}).encode()
+        self.finish_with(status, [("Content-Type", "application/json"), *headers], text)
+
+    def handle_expect_100(self):
+        return True  # said once the body is wanted
+
+    def take(self, out):
+        """The body into a file; whether all of it came."""
+        left = int(self.headers.get("Content-Length") or 0)
+        if left and (self.headers.get("Expect") or "").lower() == "100-continue":
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        while left:
+            try:
+                data = self.rfile.read1(min(left, 65536))
+            except OSError:
+                data = b""
+            if not data:
+                self.close_connection = True
+                return False
+            out.write(data)
+            out.flush()
+            self.body += len(data)
+            left -= len(data)
+        return True
+
+    # Who is it?
+
+    def welcome(self):
+        sent = self.headers.get("Authorization") or ""
+        if "bearer" in is_:
+            if sent.startswith("Bearer ") and tokens.get(sent[7:], 0) > 0:
+                tokens[sent[7:]] -= 1
+                return True
+            host = "http://" + self.headers["Host"]
+            query = "?via=proxy" if kind == "ngc" else ""
+            challenge = 'Bearer realm="%s/token%s"' % (host, query)
+            if is_["bearer"]:
+                challenge += ',service="%s"' % is_["bearer"]
+            if is_.get("basic_later") and sent:
+                challenge = 'Basic realm="harbor"'
+        elif is_.get("basic"):
+            want = base64.b64encode((user + ":" + password).encode()).decode()
+            if sent == "Basic " + want:
+                return True
+            challenge = 'Basic realm="registry"'
+        else:
+            return True
+        self.refuse(401, "UNAUTHORIZED", headers=[("WWW-Authenticate", challenge)])
+        return False
+
+    def give_token(self, query):
+        want = "Basic " + base64.b64encode((user + ":" + password).encode()).decode()
+        if self.headers.get("Authorization") != want or (kind == "ngc" and "via" not in query):
+            return self.refuse(401, "DENIED")
+        with lock:
+            counter[0] += 1
+            token = "token%d" % counter[0]
+            tokens[token] = is_.get("uses", 1 << 30)
+        answer = {"token": token}
+        if "life" in is_:
+            answer["expires_in"] = is_["life"]
+        return self.finish_with(200, content=json.dumps(answer).encode())
+
+    # Requests.
+
+    def serve(self):
+        self.body = 0
+        url = urllib.parse.urlsplit(self.path)
+        query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
+        if url.path == "/token":
+            return self.give_token(query)
+        if not self.welcome():
+            return None
+        if url.path == "/v2/":
+            return self.finish_with(200)
+        for pattern, does in ((r"/v2/(.+)/blobs/uploads/$", self.open_upload),
+                              (r"/v2/(.+)/blobs/uploads/([0-9]+)/([0-9]+)$", self.upload),
+                              (r"/v2/(.+)/blobs/(sha256:[0-9a-f]{64})$", self.blob),
+                              (r"/v2/(.+)/manifests/([^/]+)$", self.manifest)):
+            found = re.match(pattern, url.path)
+            if found:
+                return does(query, *found.groups())
+        return self.refuse(404, "NAME_UNKNOWN")
+
+    do_GET = do_HEAD = do_POST = do_PATCH = do_PUT = do_DELETE = serve
+
+    def location(self, repository, name):
+        state = sessions[name][0]
+        path = "/v2/%s/blobs/uploads/%s/%d" % (repository, name, state)
+        if "query" in is_:
+            path += "?" + is_["query"]
+        if not is_.get("relative"):
+            path = "http://" + self.headers["Host"] + path
+        return ("Location", path)
+
+    def open_upload(self, query, repository):
+        with lock:
+            counter[0] += 1
+            name = str(counter[0])
+            sessions[name] = [0, 0, 0]
+        open(path_of("uploads", name), "wb").close()
+        headers = [self.location(repository, name),
+                   ("Range", "bytes=0--1" if is_.get("count") else "0-0")]
+        if "announce" in is_:
+            headers.append(("OCI-Chunk-Min-Length", str(is_["announce"])))
+        self.finish_with(202, headers)
+
+    def range_of(self, name, status):
+        count = sessions[name][1]
+        if is_.get("count") and status:
+            return ("Range", "bytes=0-%d" % count)
+        return ("Range", "0-%d" % max(count - 1, 0))
+
+    def upload(self, query, repository, name, state):
+        session = sessions.get(name)
+        if is_.get("forgetful") and self.command != "POST":
+            with lock:
+                counter[0] += 1
+                if counter[0] % 2:
+                    session = None
+        if not session or (self.command != "GET" and int(state) != session[0]) or (
+                "query" in is_ and not self.path.partition("?")[2].startswith(is_["query"])):
+            return self.refuse(404, "BLOB_UPLOAD_UNKNOWN")
+        if self.command == "GET":
+            self.settle(session)
+            return self.finish_with(204, [self.location(repository, name),
+                                          self.range_of(name, True)])
+        if self.command == "DELETE":
+            sessions.pop(name, None)
+            return self.finish_with(204)
+        return self.receive(query, repository, name, session)
+
+    def settle(self, session):
+        """A request that was cut may still be read: wait for its end."""
+        for _ in range(100):
+            if not session[2]:
+                return
+            time.sleep(0.02)
+
+    def check_part(self, session, length, last):
+        said = self.headers.get("Content-Range")
+        if said and is_.get("no_parts"):
+            return 400, "UNSUPPORTED", "parts are not supported"
+        if said and length > is_.get("range_max", length):
+            return 416, "BLOB_UPLOAD_INVALID", "part too large"
+        if said and said.startswith("bytes"):
+            return 400, "CONTENT_RANGE_INVALID", ""
+        if said and is_.get("strict") and int(said.partition("-")[0]) != session[1]:
+            text = "First byte of the layer part is %s instead of %d" % (
+                said.partition("-")[0], session[1]) if is_.get("ecr_text") else "wrong start"
+            return 416, "RANGE_INVALID", text
+        if said and not last and length < is_.get("part_min", 0):
+            return 400, "PART_TOO_SMALL", "Layer part is too small"
+        return None
+
+    def receive(self, query, repository, name, session):
+        length = int(self.headers.get("Content-Length") or 0)
+        put = self.command == "PUT"
+        if put and length and not session[1]:
+            if is_.get("no_single"):
+                return self.refuse(404, "NOT_FOUND")
+            if length > is_.get("single_max", length):
+                return self.refuse(413, "TOO_LARGE")
+        wrong = self.check_part(session, length, put)
+        if wrong:
+            return self.refuse(*wrong)
+        session[2] += 1
+        with open(path_of("uploads", name), "r+b") as out:
+            out.seek(session[1])
+            complete = self.take(out)
+            if complete or is_.get("keep"):
+                session[1] = out.tell()
+        session[2] -= 1
+        if not complete:
+            if not is_.get("keep"):
+                sessions.pop(name, None)
+            with lock, open(path_of("log"), "a") as log:
+                log.write(json.dumps({"method": self.command, "path": self.path.partition("?")[0],
+                                      "status": 0, "body": self.body}) + "\n")
+            return None
+        session[0] += 1
+        if put:
+            return self.commit(query, repository, name)
+        return self.finish_with(is_.get("patch", 202), [self.location(repository, name),
+                                                        self.range_of(name, False)])
+
+    def commit(self, query, repository, name):
+        digest = query.get("digest", [""])[0]
+        source = path_of("uploads", name)
+        have = hashlib.sha256()
+        with open(source, "rb") as f:
+            for data in iter(lambda: f.read(MIB), b""):
+                have.update(data)
+        sessions.pop(name, None)
+        if "sha256:" + have.hexdigest() != digest:
+            return self.refuse(400, "DIGEST_INVALID")
+        os.rename(source, blob_path(repository, digest))
+        appears[repository, digest] = time.time() + is_.get("commit_delay", 0)
+        if is_.get("commit_delay"):
+            return self.refuse(504, "")
+        said = "sha256:" + "0" * 64 if is_.get("lie") else digest
+        return self.finish_with(201, [("Docker-Content-Digest", said)])
+
+    def blob(self, query, repository, digest):
+        path = blob_path(repository, digest)
+        if not os.path.exists(path) or appears.get((repository, digest), 0) > time.time():
+            return self.refuse(404, "BLOB_UNKNOWN")
+        if self.command == "HEAD":
+            return self.finish_with(200, size=os.path.getsize(path))
+        with open(path, "rb") as f:
+            return self.finish_with(200, content=f.read())
+
+    def manifest(self, query, repository, name):
+        path = path_of("manifests", repository.replace("/", "_") + "." + name)
+        if self.command == "PUT":
+            with open(path, "wb") as out:
+                self.take(out)
+            with open(path, "rb") as f:
+                digest = "sha256:" + hashlib.sha256(f.read()).hexdigest()
+            return self.finish_with(201, [("Docker-Content-Digest", digest)])
+        if not os.path.exists(path):
+            return self.refuse(404, "MANIFEST_UNKNOWN")
+        with open(path, "rb") as f:
+            return self.finish_with(200, content=f.read())
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request, address):
+        pass
+
+
+server = Server(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
