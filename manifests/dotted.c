@@ -68,6 +68,7 @@ bool dotted_prefix(struct slice a, struct slice b)
 	return true;
 }
 
+/* `op` becomes one of ">=" "<=" "==" "!=" "~=" ">" "<", or "=*" and "!*" for all that begin so. */
 static struct slice cut_operator(struct slice text, const char **op)
 {
 	static const char *const ops[] = { ">=", "<=", "==", "!=", "~=", ">", "<", "=" };
@@ -75,18 +76,23 @@ static struct slice cut_operator(struct slice text, const char **op)
 
 	text = slice_trim(text);
 	plain = text.len && text.data[0] >= '0' && text.data[0] <= '9';
-	*op = "==";
+	*op = "=*";
 	for (size_t i = 0; !plain && i < ARRAY_LEN(ops); i++) {
 		size_t n = strlen(ops[i]);
 
 		if (slice_starts(text, ops[i])) {
-			*op = str_equal(ops[i], "=") ? "==" : ops[i];
+			*op = str_equal(ops[i], "=") ? "=*" : ops[i];
 			text = slice_trim(slice_of(text.data + n, text.len - n));
 			break;
 		}
 	}
-	if (text.len > 2 && text.data[text.len - 1] == '*' && text.data[text.len - 2] == '.')
+	if (text.len > 2 && text.data[text.len - 1] == '*' && text.data[text.len - 2] == '.') {
 		text.len -= 2;
+		if (str_equal(*op, "=="))
+			*op = "=*";
+		else if (str_equal(*op, "!="))
+			*op = "!*";
+	}
 	return text;
 }
 
@@ -121,9 +127,11 @@ static bool compatible(struct slice version, struct slice bound)
 static bool holds(struct slice version, const char *op, struct slice bound)
 {
 	if (op[0] == '=')
-		return dotted_prefix(version, bound);
+		return op[1] == '*' ? dotted_prefix(version, bound)
+				    : dotted_compare(version, bound) == 0;
 	if (op[0] == '!')
-		return !dotted_prefix(version, bound);
+		return op[1] == '*' ? !dotted_prefix(version, bound)
+				    : dotted_compare(version, bound) != 0;
 	if (op[0] == '~')
 		return compatible(version, bound);
 	if (op[0] == '>')
@@ -146,4 +154,11 @@ bool dotted_in(const char *version, const char *range)
 			return false;
 	}
 	return true;
+}
+
+const char *dotted_plain(const char *range)
+{
+	while (*range == '=')
+		range++;
+	return range;
 }

@@ -22,12 +22,15 @@ bool dotted_prefix(struct slice a, struct slice b);
 
 /*
  * A range as manifests, pip and these tables write it: clauses with commas between, all of which
- * must hold. A clause is ">=V", "<=V", ">V", "<V", "!=V", "~=V", "==V" or V alone; the last two
- * compare only as many numbers as both sides have, and may end in ".*".
+ * must hold. A clause is ">=V", "<=V", ">V", "<V", "~=V", "==V" or "!=V", which mean what they mean
+ * to pip ("==2.7" is 2.7.0 and not 2.7.1; "==2.7.*" is both), or V alone or "=V": all that agree in
+ * as many numbers as both sides have.
  */
 /* ERROR_USAGE when `range` cannot be read: it is quoted, with what was expected. */
 int dotted_range_check(const char *range, struct error *err) MUST_USE;
 /* True when `version` lies in `range`, which was checked; NULL and "" hold everything. */
 bool dotted_in(const char *version, const char *range);
+/* A range for people: "==12.6.3" and "=12.6" without their sign, others as they are. */
+const char *dotted_plain(const char *range);
 
 #endif

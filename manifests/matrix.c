@@ -229,9 +229,9 @@ static void say_build(const struct asking *a, const struct framework_build *b)
 
 	say(a, &b->origin, NULL, "%s: CUDA %s, cuDNN %s, NCCL %s, driver %s or newer%s%s%s%s%s%s.",
 	    framework_build_name(b, a->arena),
-	    b->cuda ? b->cuda + (str_starts(b->cuda, "==") ? 2 : 0) : "of the framework it needs",
-	    b->cudnn ? b->cudnn + (str_starts(b->cudnn, "==") ? 2 : 0) : "not established",
-	    b->nccl ? b->nccl + (str_starts(b->nccl, "==") ? 2 : 0) : "not established",
+	    b->cuda ? dotted_plain(b->cuda) : "of the framework it needs",
+	    b->cudnn ? dotted_plain(b->cudnn) : "not established",
+	    b->nccl ? dotted_plain(b->nccl) : "not established",
 	    m && m->min_driver ? m->min_driver : "(not established)",
 	    b->sm_amd64.count ? "; machine code for " : "", list_texts(a, &b->sm_amd64),
 	    b->ptx ? ", PTX for " : "", text_or(b->ptx, ""),

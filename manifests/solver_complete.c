@@ -40,11 +40,9 @@ static void because_of_ranges(const struct attempt *a)
 	for (size_t i = 0; i < a->count; i++) {
 		const char *range = a->builds[i]->cuda;
 
-		if (range && str_starts(range, "=="))
-			range += 2;
 		if (range)
 			solver_because(a->why, &a->builds[i]->origin, "%s brings CUDA %s",
-				       name_of(a, i), range);
+				       name_of(a, i), dotted_plain(range));
 	}
 	if (!a->count && asked)
 		solver_because(a->why, &all_toolkits, "no known CUDA toolkit is in %s", asked);
@@ -558,9 +556,7 @@ static bool take_pin(const struct attempt *a, const struct wanted *w, const char
 /* True when the clause names that very release: then it is meant, and only warned about. */
 static bool is_exactly(const char *asked, const char *version)
 {
-	if (asked && str_starts(asked, "=="))
-		asked += 2;
-	return asked && str_equal(asked, version);
+	return asked && str_equal(dotted_plain(asked), version);
 }
 
 static bool choose_cudnn(const struct attempt *a, const struct toolkit *t, const char **out)

@@ -13,7 +13,7 @@ struct framework_build {
 	const char *version;   /* "2.7.1" */
 	const char *flavour;   /* "cu126", "and-cuda", "cuda12": how the build is asked for */
 	const char *package; /* what pip is asked for ("jax[cuda12]"); NULL: the framework's name */
-	const char *cuda;    /* a range of toolkits: "==12.6.3", ">=12.1.105,<13" */
+	const char *cuda;    /* a range of toolkits: "=12.6", ">=12.1.105,<13" */
 	unsigned cuda_major;
 	bool exact;                 /* the build pins one CUDA minor: two such must agree */
 	const char *cudnn, *nccl;   /* ranges; NULL: not established, or not used */

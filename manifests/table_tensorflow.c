@@ -48,7 +48,7 @@ static int add_pinned(const struct table_row *release, const struct framework_bu
 	b.version = str_ends(version, ".x") ? base->version : version;
 	b.flavour = "and-cuda";
 	b.package = "tensorflow[and-cuda]";
-	b.cuda = arena_printf(arena, "==%s", base->built_with);
+	b.cuda = arena_printf(arena, "=%s", base->built_with);
 	b.exact = true;
 	b.is_default = true;
 	b.cudnn = cudnn ? arena_printf(arena, "==%s", cudnn) : NULL;
@@ -70,7 +70,7 @@ static int add_tested(const struct table_row *row, const struct framework_build 
 	if (row_version_opt(row, "tested_cudnn", &cudnn, err) < 0)
 		return -1;
 	b.flavour = "tested";
-	b.cuda = arena_printf(arena, "==%s", base->built_with);
+	b.cuda = arena_printf(arena, "=%s", base->built_with);
 	b.exact = true;
 	b.cudnn = cudnn ? arena_printf(arena, ">=%s,<%llu", cudnn,
 				       (unsigned long long)dotted_number(cudnn, 0) + 1)
