@@ -8,19 +8,19 @@
 enum { COPIES_MAX = 512, DEPTH_MAX = 128 };
 
 const struct library_family library_families[] = {
-	{ "libcudart", "CUDA runtime", true },
-	{ "libcublas", "cuBLAS", true },
-	{ "libcublasLt", "cuBLASLt", true },
-	{ "libcudnn", "cuDNN", true },
-	{ "libnccl", "NCCL", true },
-	{ "libnvrtc", "run-time compiler", true },
-	{ "libnvJitLink", "run-time linker", true },
-	{ "libcufft", "cuFFT", true },
-	{ "libcurand", "cuRAND", true },
-	{ "libcusolver", "cuSOLVER", true },
-	{ "libcusparse", "cuSPARSE", true },
-	{ "libnvvm", "NVVM", true },
-	{ "libcupti", "CUPTI", true },
+	{ "libcudart", "CUDA runtime", true, false },
+	{ "libcublas", "cuBLAS", true, false },
+	{ "libcublasLt", "cuBLASLt", true, false },
+	{ "libcudnn", "cuDNN", true, false },
+	{ "libnccl", "NCCL", true, false },
+	{ "libnvrtc", "run-time compiler", true, false },
+	{ "libnvJitLink", "run-time linker", true, false },
+	{ "libcufft", "cuFFT", true, false },
+	{ "libcurand", "cuRAND", true, false },
+	{ "libcusolver", "cuSOLVER", true, false },
+	{ "libcusparse", "cuSPARSE", true, false },
+	{ "libnvvm", "NVVM", true, false },
+	{ "libcupti", "CUPTI", true, true },
 };
 const size_t library_families_count = ARRAY_LEN(library_families);
 

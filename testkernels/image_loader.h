@@ -39,6 +39,7 @@ struct library_family {
 	const char *stem; /* "libcudart" */
 	const char *what; /* for people: "CUDA runtime" */
 	bool has_version; /* the probe can ask it for its version */
+	bool asks_driver; /* it answers only where a driver is: CUPTI 13.2 crashes without */
 };
 extern const struct library_family library_families[];
 extern const size_t library_families_count;

@@ -85,13 +85,15 @@ static void add_library(struct test_plan *plan, const struct plan_request *q,
 	cleanup_free char *name =
 		xasprintf("%s%s%s", copy->soname, first ? "" : "@", first ? "" : copy->path);
 	cleanup_free char *open_id = xasprintf("load.%s", name);
-	cleanup_free char *version_id = xasprintf("load.version.%s", name);
+	enum test_tier tier = copy->family->asks_driver ? TIER_RUN : TIER_LOAD;
+	cleanup_free char *version_id =
+		xasprintf("%s.version.%s", tier == TIER_RUN ? "run" : "load", name);
 	struct strbuf *line;
 
 	add_name(add_test(plan, q, open_id, TIER_LOAD, copy, "open"), q, copy);
 	if (!copy->family->has_version)
 		return;
-	line = add_test(plan, q, version_id, TIER_LOAD, copy, "version");
+	line = add_test(plan, q, version_id, tier, copy, "version");
 	add_field(line, copy->family->stem);
 	add_name(line, q, copy);
 }
@@ -179,5 +181,6 @@ bool test_plan_id_known(const char *id)
 			return true;
 	}
 	return str_equal(id, "load.loader") || str_equal(id, "load.no-driver") ||
-	       str_starts(id, "load.lib") || str_starts(id, "load.version.lib");
+	       str_starts(id, "load.lib") || str_starts(id, "load.version.lib") ||
+	       str_starts(id, "run.version.lib");
 }

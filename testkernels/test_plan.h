@@ -29,9 +29,10 @@ struct plan_request {
 };
 
 /*
- * Ids are "load.<soname>" and "load.version.<soname>" for the copy that the loader finds (or the
- * first), with "@<path>" added for other copies; "load.cudnn-set", "load.nvrtc-compile",
- * "load.jitlink" and "load.curand-host", with "@<soname>" added from the second soname on.
+ * Ids are "load.<soname>" and "load.version.<soname>" (of CUPTI "run.version.<soname>") for the
+ * copy that the loader finds (or the first), with "@<path>" added for other copies;
+ * "load.cudnn-set", "load.nvrtc-compile", "load.jitlink" and "load.curand-host", with "@<soname>"
+ * added from the second soname on.
  * `copies` must outlive the plan.
  */
 void test_plan_make(const struct library_copies *copies, const struct plan_request *request,

@@ -103,9 +103,10 @@ static void tell(const struct rule *rule, const struct facts *facts, const struc
 	cleanup_free char *more = bad->count > 1
 					  ? xasprintf(" and of %zu more objects", bad->count - 1)
 					  : xstrdup("");
-	struct finding *f =
-		finding_add(found, rule, path, facts_layer(facts, bad->first->node), bad->dir,
-			    "The RPATH of %s%s has '%s', %s.", path, more, bad->dir, bad->why);
+	struct finding *f = finding_add(found, rule, path, facts_layer(facts, bad->first->node),
+					bad->dir, "The %s of %s%s has '%s', %s.",
+					bad->first->elf->runpath ? "RUNPATH" : "RPATH", path, more,
+					bad->dir, bad->why);
 
 	if (strstr(path, "/site-packages/") || strstr(path, "/dist-packages/"))
 		f->severity = SEVERITY_INFO;

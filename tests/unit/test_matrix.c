@@ -43,7 +43,7 @@ static void test_questions_are_answered_in_sentences(void **state)
 		{ "h100", NULL, "yes, it is a data-center GPU" },
 		{ "gpu", "rtx4090", "error 804" },
 		{ "torch", "2.7", "torch 2.7.1 (cu126): CUDA 12.6.3, cuDNN 9.5.1.17, NCCL 2.26.2" },
-		{ "torch", NULL, "torch 2.14.0 is the newest release" },
+		{ "torch", NULL, "torch 2.15.0 is the newest release" },
 		{ "tensorflow", "2.18", "CUDA 12.5, cuDNN 9.3.0.75, NCCL 2.21.5" },
 		{ "jax", "0.6", "cuDNN >=9.8,<10.0" },
 		{ "ngc", "pytorch:24.10", "CUDA 12.6.3" },

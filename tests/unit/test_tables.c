@@ -308,7 +308,7 @@ static char *tables_of_the_future(void)
 		 json_pack("{s:s,s:s,s:[s],s:s}", "cuda_toolkit", "14.0.0", "cudnn", "10.0.0.1",
 			   "sm_x86_64", "13.0", "pins_confidence", "observed"));
 	json_put(json_array_get(json_object_get(root, "releases"), 27), "indexes",
-		 json_pack("[s]", "cu140"));
+		 json_pack("[s,s]", "cu132", "cu140"));
 	write_table(dir, "torch.json", root);
 	return dir;
 }
