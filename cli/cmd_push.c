@@ -1,33 +1,11 @@
 #include "base/alloc.h"
-#include "base/fs.h"
 #include "base/vec.h"
 #include "cli/command.h"
-#include "cli/progress.h"
-#include "oci/layout.h"
+#include "cli/image_copy.h"
 #include "registry/transfer.h"
 
-#include <pthread.h>
-#include <time.h>
-
-enum { PASSWORD_BYTES_MAX = 64 * 1024 };
-
 static const struct option options[] = {
-	{ .name = "authfile",
-	  .value = "FILE",
-	  .help = "credentials file to ask before all others" },
-	{ .name = "username",
-	  .letter = 'u',
-	  .value = "NAME",
-	  .help = "user name; the password is read with --password-stdin" },
-	{ .name = "password-stdin", .help = "read the password from standard input" },
-	{ .name = "anonymous", .help = "use no credentials" },
-	{ .name = "allow-realm",
-	  .value = "HOST",
-	  .repeatable = true,
-	  .help = "token server outside the registry's domain that may see the credentials" },
-	{ .name = "tls-ca",
-	  .value = "FILE",
-	  .help = "CA certificates to trust besides the system's" },
+	REGISTRY_OPTIONS,
 	{ .name = "mount-from",
 	  .value = "REPOSITORY",
 	  .repeatable = true,
@@ -41,55 +19,19 @@ static const struct option options[] = {
 
 /* Everything the request points at. */
 struct push_arguments {
+	struct registry_arg registry;
 	struct arena arena;
-	struct strbuf password;
-	VEC(const char *) realms;
 	VEC(const char *) mounts;
-	char *state_dir;
 	VEC(struct reference) destinations;
 	struct push_request request;
 };
 
 static void push_arguments_release(struct push_arguments *a)
 {
-	if (a->password.data)
-		explicit_bzero(a->password.data, a->password.len);
-	strbuf_release(&a->password);
-	vec_release(&a->realms);
+	registry_arg_release(&a->registry);
 	vec_release(&a->mounts);
-	free(a->state_dir);
 	vec_release(&a->destinations);
 	arena_release(&a->arena);
-}
-
-static int read_password(struct push_arguments *a, struct error *err)
-{
-	cleanup_stream struct stream *input = stream_fd(dup(0), "standard input");
-
-	if (stream_read_all(input, PASSWORD_BYTES_MAX, &a->password, err) < 0)
-		return error_wrap(err, "password");
-	while (a->password.len && strchr("\r\n", a->password.data[a->password.len - 1]))
-		strbuf_truncate(&a->password, a->password.len - 1);
-	return 0;
-}
-
-static int take_credentials(const struct invocation *in, struct push_arguments *a,
-			    struct error *err)
-{
-	struct credential_options *c = &a->request.client.credentials;
-
-	c->auth_file = option_text(in, "authfile", NULL);
-	c->username = option_text(in, "username", NULL);
-	c->anonymous = option_given(in, "anonymous");
-	if (!c->username != !option_given(in, "password-stdin"))
-		return error_set(err, ERROR_USAGE,
-				 "--username and --password-stdin are wanted together");
-	if (!c->username)
-		return 0;
-	if (read_password(a, err) < 0)
-		return -1;
-	c->password = strbuf_text(&a->password);
-	return 0;
 }
 
 static int take_persona(const struct invocation *in, struct push_arguments *a, struct error *err)
@@ -110,24 +52,17 @@ static int take_persona(const struct invocation *in, struct push_arguments *a, s
 
 static int take_options(const struct invocation *in, struct push_arguments *a, struct error *err)
 {
-	struct client_options *c = &a->request.client;
-	const char *realm, *repository;
+	const char *repository;
 	uint64_t parallel;
 
-	if (take_credentials(in, a, err) < 0 || take_persona(in, a, err) < 0 ||
+	if (registry_arg_take(in, "push", &a->registry, err) < 0 || take_persona(in, a, err) < 0 ||
 	    option_number(in, "parallel", 1, 64, 4, &parallel, err) < 0)
 		return -1;
-	for (size_t n = 0; (realm = option_nth(in, "allow-realm", n)); n++)
-		vec_push(&a->realms, realm);
-	vec_push(&a->realms, NULL);
-	c->allow_realms = a->realms.items;
+	a->request.client = a->registry.client;
 	for (size_t n = 0; (repository = option_nth(in, "mount-from", n)); n++)
 		vec_push(&a->mounts, repository);
 	vec_push(&a->mounts, NULL);
 	a->request.mount_from = a->mounts.items;
-	a->state_dir = upload_state_dir();
-	c->state_dir = a->state_dir;
-	c->ca_file = option_text(in, "tls-ca", NULL);
 	a->request.parallel = (unsigned)parallel;
 	return 0;
 }
@@ -154,48 +89,13 @@ static int take_destinations(const struct invocation *in, struct push_arguments 
 	return 0;
 }
 
-static struct image_source *open_source(const char *text, struct arena *arena,
-					const struct client_options *client, struct error *err)
-{
-	struct image_name name;
-	int fd;
-
-	if (image_name_parse(text, arena, &name, err) < 0)
-		return NULL;
-	switch (name.transport) {
-	case TRANSPORT_OCI:
-		return layout_source(name.path, name.tag, err);
-	case TRANSPORT_OCI_ARCHIVE:
-	case TRANSPORT_DOCKER_ARCHIVE:
-		fd = fs_open(AT_FDCWD, name.path, err);
-		return fd < 0 ? NULL : archive_source(fd, name.path, name.tag, err);
-	case TRANSPORT_STDIN:
-		return archive_source(dup(0), "standard input", name.tag, err);
-	case TRANSPORT_DOCKER:
-		return registry_source(&name.ref, client, err);
-	default:
-		error_set(
-			err, ERROR_USAGE,
-			"'%s': what is pushed is a layout, an archive or another registry's image",
-			text);
-		return NULL;
-	}
-}
-
-/* Who watches a push. */
-struct watcher {
-	const struct out *out;
-	pthread_mutex_t lock; /* of what follows, and of lines that go out together */
-	struct progress progress;
-};
-
 /* The bytes as they move, and with -v a line per blob as it is done. */
 static void show_progress(void *user, const struct push_progress *p)
 {
 	static const char *const words[] = {
 		[PUSH_PRESENT] = "is there", [PUSH_SENT] = "sent", [PUSH_MOUNTED] = "taken over"
 	};
-	struct watcher *w = user;
+	struct registry_arg *w = user;
 	char digest[DIGEST_TEXT_MAX], size[32], resumed[32];
 	const struct push_blob *blob = p->blob;
 
@@ -213,21 +113,6 @@ static void show_progress(void *user, const struct push_progress *p)
 		out_verbose(w->out, "%s %s (%s)", digest, words[blob->state],
 			    out_size(blob->size, size));
 	progress_bytes(&w->progress, digest, p->done_bytes, p->total_bytes);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static void show_note(void *user, enum client_note kind, const char *text)
-{
-	struct watcher *w = user;
-
-	pthread_mutex_lock(&w->lock);
-	progress_end(&w->progress);
-	if (kind == CLIENT_NOTE_WARNING)
-		out_warn(w->out, "%s", text);
-	else if (kind == CLIENT_NOTE_EVENT)
-		out_note(w->out, "%s", text);
-	else
-		out_verbose(w->out, "%s", text);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -262,19 +147,21 @@ static void report(const struct invocation *in, const struct push_arguments *a,
 	}
 }
 
-static int push(const struct invocation *in, struct push_arguments *a, struct watcher *w,
-		struct error *err)
+static int push(const struct invocation *in, struct push_arguments *a, struct error *err)
 {
 	cleanup_push_result struct push_result result = { 0 };
 	cleanup_source struct image_source *source = NULL;
+	struct image_name name;
 	int rc;
 
-	source = open_source(in->args[0], &a->arena, &a->request.client, err);
+	if (image_name_parse(in->args[0], &a->arena, &name, err) < 0)
+		return -1;
+	source = image_copy_source(&name, &a->registry.client, err);
 	if (!source)
 		return -1;
 	a->request.source = source;
 	rc = transfer_push(&a->request, &result, err);
-	progress_end(&w->progress);
+	progress_end(&a->registry.progress);
 	if (rc == 0)
 		report(in, a, &result);
 	return rc;
@@ -283,17 +170,12 @@ static int push(const struct invocation *in, struct push_arguments *a, struct wa
 static int run(const struct invocation *in, struct error *err)
 {
 	cleanup(push_arguments_release) struct push_arguments a = { 0 };
-	struct watcher w = { .out = in->out,
-			     .lock = PTHREAD_MUTEX_INITIALIZER,
-			     .progress = progress_start(in, "push") };
 
-	a.request.client.note = show_note;
-	a.request.client.note_user = &w;
 	a.request.progress = show_progress;
-	a.request.progress_user = &w;
+	a.request.progress_user = &a.registry;
 	if (take_options(in, &a, err) < 0 || take_destinations(in, &a, err) < 0)
 		return -1;
-	return push(in, &a, &w, err);
+	return push(in, &a, err);
 }
 
 const struct command command_push = {

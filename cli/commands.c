@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 extern const struct command command_build;
+extern const struct command command_copy;
 extern const struct command command_diff;
 extern const struct command command_fetch;
 extern const struct command command_init;
@@ -9,6 +10,7 @@ extern const struct command command_lint;
 extern const struct command command_lock;
 extern const struct command command_matrix;
 extern const struct command command_plan;
+extern const struct command command_pull;
 extern const struct command command_push;
 extern const struct command command_resolve;
 extern const struct command command_schema;
@@ -16,7 +18,8 @@ extern const struct command command_store;
 extern const struct command command_test;
 
 const struct command *const commands[] = {
-	&command_build,   &command_diff,   &command_fetch,  &command_init, &command_inspect,
-	&command_lint,    &command_lock,   &command_matrix, &command_plan, &command_push,
-	&command_resolve, &command_schema, &command_store,  &command_test, NULL,
+	&command_build,   &command_copy, &command_diff,    &command_fetch,  &command_init,
+	&command_inspect, &command_lint, &command_lock,    &command_matrix, &command_plan,
+	&command_pull,    &command_push, &command_resolve, &command_schema, &command_store,
+	&command_test,    NULL,
 };

@@ -252,7 +252,7 @@ int client_request(struct client *c, const char *what, struct http_request *requ
 		request->authorization = NULL;
 		note_answer(c, r, 0);
 		tell_warning(repo, r);
-		if (r->status != 401 || !home || try == 3)
+		if (r->status != 401 || !home || try == 3 || !http_same_origin(repo->url, r->url))
 			return 0;
 		again = auth_challenged(repo->auth, r, header, err);
 		if (again <= 0 || r->body_sent)

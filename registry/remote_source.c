@@ -5,17 +5,31 @@
 #include <signal.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "oci/mediatype.h"
-
-enum { TRIES = 5 };
+#include "registry/fetch_blob.h"
 
 struct remote_source {
 	struct image_source base;
-	struct client_repository *repository;
-	struct client *client; /* for documents; each blob has its own */
-	char *name;            /* tag or digest */
+	VEC(struct client_repository *)
+	repositories; /* in the order to ask; the last is the name's own */
+	char *name;   /* tag or digest */
 	struct arena arena;
 };
+
+/* A document of the first repository that gives it. */
+static int get_document(struct remote_source *s, const char *name, struct strbuf *out,
+			struct descriptor *desc, struct error *err)
+{
+	for (size_t i = 0; i < s->repositories.len; i++) {
+		cleanup_client struct client *c = client_new(s->repositories.items[i]);
+
+		*err = (struct error){ 0 };
+		if (client_manifest_get(c, name, &s->arena, out, desc, err) == 0)
+			return 0;
+	}
+	return -1;
+}
 
 /* Documents, from memory. */
 
@@ -52,8 +66,7 @@ static struct stream *open_document(struct remote_source *s, const struct descri
 	struct descriptor got;
 
 	out->base.ops = &owned_ops;
-	if (client_manifest_get(s->client, digest_text(&desc->digest, name), &s->arena, &out->text,
-				&got, err) == 0)
+	if (get_document(s, digest_text(&desc->digest, name), &out->text, &got, err) == 0)
 		return &out->base;
 	stream_close(&out->base);
 	return NULL;
@@ -66,45 +79,24 @@ struct blob_stream {
 	pthread_t thread;
 	bool joined;
 	int read_fd, write_fd;
-	struct client *client;
+	const struct remote_source *source;
 	struct descriptor desc;
 	int rc; /* the thread's outcome, valid once joined */
 	struct error err;
 };
 
-struct counting_sink {
-	struct sink base;
-	struct sink *inner;
-	bool wrote;
-};
-
-static int counting_write(struct sink *base, const void *data, size_t len, struct error *err)
-{
-	struct counting_sink *s = (struct counting_sink *)base;
-
-	s->wrote = true;
-	return sink_write(s->inner, data, len, err);
-}
-
-static const struct sink_ops counting_ops = { .write = counting_write };
-
 static void *receive(void *user)
 {
 	struct blob_stream *s = user;
 	cleanup_sink struct sink *pipe = sink_fd(s->write_fd, "pipe");
-	struct counting_sink sink = { .base = { &counting_ops }, .inner = pipe };
+	struct blob_fetch fetch = { .repositories = s->source->repositories.items,
+				    .repository_count = s->source->repositories.len,
+				    .desc = &s->desc,
+				    .out = pipe };
 
-	for (unsigned try = 1;; try++) {
-		struct error failed = { 0 };
-
-		s->rc = client_blob_get(s->client, &s->desc, &sink.base, &failed);
-		if (s->rc == 0)
-			break;
-		s->err = failed;
-		if (try == TRIES || sink.wrote || !client_last_transient(s->client))
-			break;
-		client_back_off(s->client, try);
-	}
+	digest_init(&fetch.state, s->desc.digest.algorithm);
+	s->rc = fetch_blob(&fetch, &s->err);
+	digest_release(&fetch.state);
 	close(s->write_fd);
 	return NULL;
 }
@@ -141,7 +133,6 @@ static void blob_close(struct stream *base)
 
 	close(s->read_fd); /* the thread's next write ends it */
 	join(s);
-	client_free(s->client);
 }
 
 static const struct stream_ops blob_ops = { blob_read, blob_close };
@@ -159,7 +150,7 @@ static int start_thread(struct blob_stream *s)
 	return rc;
 }
 
-static struct stream *open_blob(struct remote_source *source, const struct descriptor *desc,
+static struct stream *open_blob(const struct remote_source *source, const struct descriptor *desc,
 				struct error *err)
 {
 	struct blob_stream *s;
@@ -173,7 +164,7 @@ static struct stream *open_blob(struct remote_source *source, const struct descr
 	s->base.ops = &blob_ops;
 	s->read_fd = fds[0];
 	s->write_fd = fds[1];
-	s->client = client_new(source->repository);
+	s->source = source;
 	s->desc = (struct descriptor){ .digest = desc->digest, .size = desc->size };
 	rc = start_thread(s);
 	if (rc == 0)
@@ -181,7 +172,6 @@ static struct stream *open_blob(struct remote_source *source, const struct descr
 	error_set_errno(err, rc, "thread");
 	close(fds[0]);
 	close(fds[1]);
-	client_free(s->client);
 	free(s);
 	return NULL;
 }
@@ -193,7 +183,7 @@ static int remote_root(struct image_source *base, struct strbuf *out, struct des
 {
 	struct remote_source *s = (struct remote_source *)base;
 
-	return client_manifest_get(s->client, s->name, &s->arena, out, desc, err);
+	return get_document(s, s->name, out, desc, err);
 }
 
 static struct stream *remote_blob(struct image_source *base, const struct descriptor *desc,
@@ -211,8 +201,9 @@ static void remote_close(struct image_source *base)
 {
 	struct remote_source *s = (struct remote_source *)base;
 
-	client_free(s->client);
-	client_repository_close(s->repository);
+	for (size_t i = 0; i < s->repositories.len; i++)
+		client_repository_close(s->repositories.items[i]);
+	vec_release(&s->repositories);
 	arena_release(&s->arena);
 	free(s->name);
 	free(s);
@@ -232,8 +223,16 @@ struct image_source *registry_source(const struct reference *ref,
 		return NULL;
 	s = xcalloc(1, sizeof(*s));
 	s->base.ops = &remote_ops;
-	s->repository = repository;
-	s->client = client_new(repository);
+	vec_push(&s->repositories, repository);
 	s->name = xstrdup(ref->has_digest ? digest_text(&ref->digest, digest) : ref->tag);
 	return &s->base;
+}
+
+struct client_repository *const *registry_source_repositories(const struct image_source *source,
+							      size_t *out_count)
+{
+	const struct remote_source *s = (const struct remote_source *)source;
+
+	*out_count = s->repositories.len;
+	return s->repositories.items;
 }

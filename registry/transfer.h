@@ -82,5 +82,8 @@ int transfer_push(const struct push_request *request, struct push_result *out,
 struct image_source *registry_source(const struct reference *ref,
 				     const struct client_options *options,
 				     struct error *err) MUST_USE;
+/* Where the blobs of such a source can be asked for, in that order. */
+struct client_repository *const *registry_source_repositories(const struct image_source *source,
+							      size_t *out_count);
 
 #endif

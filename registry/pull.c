@@ -1,0 +1,440 @@
+#include "registry/pull.h"
+
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/out.h"
+#include "base/pool.h"
+#include "oci/image.h"
+#include "oci/layout.h"
+#include "registry/fetch_blob.h"
+#include "registry/push_plan.h"
+#include "registry/transfer.h"
+
+enum { PARALLEL_DEFAULT = 4 };
+
+struct puller {
+	const struct pull_request *request;
+	struct push_plan plan;
+	struct layout *layout;
+	int partials;         /* -1: none */
+	pthread_mutex_t lock; /* of all below, and of source->ops->blob */
+	struct pull_result *out;
+	uint64_t done_bytes, total_bytes;
+	bool stop;
+	struct error first;
+};
+
+struct pull_job {
+	struct pool_job base; /* first */
+	struct puller *puller;
+	const struct descriptor *desc;
+};
+
+/* Progress. */
+
+static void tell(struct pull_job *job, struct pull_progress what)
+{
+	struct puller *p = job->puller;
+
+	what.blob = &job->desc->digest;
+	what.done_bytes = p->done_bytes;
+	what.total_bytes = p->total_bytes;
+	if (p->request->progress)
+		p->request->progress(p->request->progress_user, &what);
+}
+
+/* Writes on, counts, and ends when another blob could not be had. */
+struct watched_sink {
+	struct sink base;
+	struct sink *inner;
+	struct pull_job *job;
+	uint64_t written;
+};
+
+static int watched_write(struct sink *base, const void *data, size_t len, struct error *err)
+{
+	struct watched_sink *s = (struct watched_sink *)base;
+	struct puller *p = s->job->puller;
+	bool stop;
+
+	if (sink_write(s->inner, data, len, err) < 0)
+		return -1;
+	s->written += len;
+	pthread_mutex_lock(&p->lock);
+	stop = p->stop;
+	p->done_bytes += len;
+	p->out->bytes_received += len;
+	tell(s->job, (struct pull_progress){ 0 });
+	pthread_mutex_unlock(&p->lock);
+	return stop ? error_set(err, ERROR_SYSTEM, "given up, since another blob was") : 0;
+}
+
+static const struct sink_ops watched_ops = { .write = watched_write };
+
+/* Partials. */
+
+static char *partial_name(const struct digest *digest)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	return xasprintf("%s-%s", digest->algorithm == DIGEST_SHA256 ? "sha256" : "sha512",
+			 digest_hex(digest, hex));
+}
+
+/* Open and lock it; another pull of the same blob is waited for. The fd, or -1. */
+static int open_partial(int dirfd, const char *name, struct error *err)
+{
+	for (;;) {
+		struct stat mine, named;
+		int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (fd < 0)
+			return error_set_errno(err, errno, "open the partial %s", name);
+		while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
+			;
+		if (fstat(fd, &mine) == 0 &&
+		    fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
+			return fd;
+		close(fd); /* its owner finished meanwhile */
+	}
+}
+
+/* Hash what is there. */
+static int take_prefix(int fd, struct blob_fetch *f, struct error *err)
+{
+	struct stat st;
+	cleanup_stream struct stream *bytes = NULL, *hashed = NULL;
+
+	f->position = 0;
+	digest_release(&f->state);
+	digest_init(&f->state, f->desc->digest.algorithm);
+	if (fstat(fd, &st) < 0)
+		return error_set_errno(err, errno, "look at a partial");
+	if ((uint64_t)st.st_size > f->desc->size && ftruncate(fd, 0) < 0)
+		return error_set_errno(err, errno, "empty a partial");
+	if ((uint64_t)st.st_size <= f->desc->size && st.st_size > 0) {
+		bytes = stream_fd_range(fd, 0, (uint64_t)st.st_size, "partial");
+		hashed = stream_digest(bytes, &f->state, &f->position);
+		if (stream_drain(hashed, NULL, err) < 0)
+			return -1;
+	}
+	if (lseek(fd, (off_t)f->position, SEEK_SET) < 0)
+		return error_set_errno(err, errno, "seek in a partial");
+	return 0;
+}
+
+static void take_back(struct pull_job *job, uint64_t bytes)
+{
+	pthread_mutex_lock(&job->puller->lock);
+	job->puller->done_bytes -= bytes;
+	pthread_mutex_unlock(&job->puller->lock);
+}
+
+/* Complete it. What turns out wrong is asked for once more from the beginning. */
+static int fill_partial(struct pull_job *job, int fd, struct blob_fetch *f, struct error *err)
+{
+	struct puller *p = job->puller;
+
+	for (bool again = false;; again = true) {
+		cleanup_sink struct sink *file = sink_fd_early(fd, p->request->partials);
+		struct watched_sink sink = { .base = { &watched_ops }, .inner = file, .job = job };
+
+		if (take_prefix(fd, f, err) < 0)
+			return -1;
+		pthread_mutex_lock(&p->lock);
+		p->done_bytes += f->position;
+		p->out->bytes_resumed += f->position;
+		tell(job, (struct pull_progress){ .begun = true, .resumed_bytes = f->position });
+		pthread_mutex_unlock(&p->lock);
+		f->out = &sink.base;
+		*err = (struct error){ 0 };
+		if (fetch_blob(f, err) == 0)
+			return 0;
+		if (err->code != ERROR_INTEGRITY)
+			return -1;
+		take_back(job, f->position);
+		if (ftruncate(fd, 0) < 0 || again)
+			return -1;
+	}
+}
+
+static int pull_remote(struct pull_job *job, struct error *err)
+{
+	struct puller *p = job->puller;
+	cleanup_free char *name = partial_name(&job->desc->digest);
+	struct blob_fetch f = { .desc = job->desc };
+	cleanup_fd int fd = open_partial(p->partials, name, err);
+	int rc;
+
+	if (fd < 0)
+		return -1;
+	f.repositories =
+		registry_source_repositories(p->request->remote, &f.repository_count);
+	digest_init(&f.state, job->desc->digest.algorithm);
+	rc = fill_partial(job, fd, &f, err);
+	digest_release(&f.state);
+	if (rc < 0 && err->code == ERROR_INTEGRITY)
+		unlinkat(p->partials, name, 0);
+	if (rc < 0)
+		return -1;
+	if (fchmod(fd, 0444) < 0)
+		return error_set_errno(err, errno, "change the mode of a partial");
+	if (layout_link(p->layout, p->partials, name, &job->desc->digest, job->desc->size, err) < 0)
+		return -1;
+	unlinkat(p->partials, name, 0);
+	return 0;
+}
+
+/* Other sources. */
+
+static int pull_local(struct pull_job *job, struct error *err)
+{
+	struct puller *p = job->puller;
+	struct image_source *source = p->request->source;
+	cleanup_stream struct stream *bytes = NULL, *verified = NULL;
+	struct descriptor got;
+
+	pthread_mutex_lock(&p->lock);
+	bytes = source->ops->blob(source, job->desc, err);
+	pthread_mutex_unlock(&p->lock);
+	if (!bytes)
+		return -1;
+	verified = stream_verify(bytes, &job->desc->digest, job->desc->size);
+	if (layout_put(p->layout, verified, job->desc->size, &got, err) < 0)
+		return -1;
+	pthread_mutex_lock(&p->lock);
+	p->done_bytes += job->desc->size;
+	p->out->bytes_received += job->desc->size;
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+/* Blobs. */
+
+static int pull_blob(struct pull_job *job, struct error *err)
+{
+	struct puller *p = job->puller;
+	bool there = layout_has(p->layout, &job->desc->digest, job->desc->size);
+	int rc = there ? 0 : p->request->remote ? pull_remote(job, err) : pull_local(job, err);
+
+	if (rc < 0)
+		return -1;
+	pthread_mutex_lock(&p->lock);
+	p->out->blobs++;
+	p->out->blobs_there += there;
+	if (there)
+		p->done_bytes += job->desc->size;
+	tell(job, (struct pull_progress){ .done = true, .was_there = there });
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+static bool stopped(struct puller *p)
+{
+	bool stop;
+
+	pthread_mutex_lock(&p->lock);
+	stop = p->stop;
+	pthread_mutex_unlock(&p->lock);
+	return stop;
+}
+
+static void run_job(struct pool_job *base)
+{
+	struct pull_job *job = (struct pull_job *)base;
+	struct puller *p = job->puller;
+	struct error err = { 0 };
+
+	if (stopped(p) || pull_blob(job, &err) == 0)
+		return;
+	pthread_mutex_lock(&p->lock);
+	if (!p->stop)
+		p->first = err;
+	p->stop = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+static int pull_blobs(struct puller *p, struct error *err)
+{
+	unsigned parallel = p->request->parallel ? p->request->parallel : PARALLEL_DEFAULT;
+	size_t count = p->plan.blobs.len;
+	cleanup_free struct pull_job *jobs = xcalloc(count + 1, sizeof(*jobs));
+	struct pool *pool = pool_new(parallel);
+
+	for (size_t i = 0; i < count; i++) {
+		jobs[i] = (struct pull_job){ .base.run = run_job,
+					     .puller = p,
+					     .desc = &p->plan.blobs.items[i].desc };
+		if (!p->plan.blobs.items[i].nondistributable)
+			pool_submit(pool, &jobs[i].base);
+	}
+	pool_join(pool);
+	if (!p->stop)
+		return 0;
+	*err = p->first;
+	return -1;
+}
+
+/* Room. */
+
+/* Bytes that are still to come. */
+static uint64_t missing_bytes(struct puller *p)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < p->plan.blobs.len; i++) {
+		const struct push_plan_blob *b = &p->plan.blobs.items[i];
+		cleanup_free char *name = partial_name(&b->desc.digest);
+		struct stat st;
+
+		if (b->nondistributable)
+			continue;
+		p->total_bytes += b->desc.size;
+		if (layout_has(p->layout, &b->desc.digest, b->desc.size))
+			continue;
+		bytes += b->desc.size;
+		if (p->partials >= 0 && fstatat(p->partials, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes -= MIN((uint64_t)st.st_size, b->desc.size);
+	}
+	return bytes;
+}
+
+static int check_room_in(const char *dir, uint64_t bytes, struct error *err)
+{
+	char need[32], have[32];
+	struct statvfs fs;
+
+	if (statvfs(dir, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= bytes)
+		return 0;
+	return error_set(err, ERROR_SYSTEM,
+			 "%s: %s are to come, and there is room for %s; free some space there or "
+			 "choose another place",
+			 dir, out_size(bytes, need),
+			 out_size((uint64_t)fs.f_bavail * fs.f_frsize, have));
+}
+
+static int check_room(struct puller *p, struct error *err)
+{
+	uint64_t bytes = missing_bytes(p);
+
+	if (check_room_in(p->request->layout, bytes, err) < 0)
+		return -1;
+	return p->partials < 0 ? 0 : check_room_in(p->request->partials, bytes, err);
+}
+
+/* The whole. */
+
+static int put_documents(struct puller *p, struct error *err)
+{
+	size_t count = p->plan.manifests.len;
+	const struct push_plan_manifest *root = &p->plan.manifests.items[count - 1];
+	struct descriptor put;
+
+	for (size_t i = 0; i < count; i++)
+		if (layout_put_bytes(p->layout, strbuf_slice(&p->plan.manifests.items[i].text),
+				     &put, err) < 0)
+			return -1;
+	for (size_t i = 0; i < p->plan.blobs.len; i++)
+		if (layout_sync(p->layout, &p->plan.blobs.items[i].desc.digest, err) < 0)
+			return -1;
+	p->out->root = root->desc.digest;
+	return layout_tag(p->layout, p->request->tag, &root->desc, err);
+}
+
+static int open_places(struct puller *p, struct error *err)
+{
+	const char *partials = p->request->remote ? p->request->partials : NULL;
+
+	p->layout = layout_create(p->request->layout, err);
+	if (!p->layout || (partials && fs_mkdirs(AT_FDCWD, partials, err) < 0))
+		return -1;
+	if (!partials)
+		return 0;
+	p->partials = open(partials, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return p->partials < 0 ? error_set_errno(err, errno, "open %s", partials) : 0;
+}
+
+static void explain(const struct puller *p, struct error *err)
+{
+	if (err->code == ERROR_SYSTEM && (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT))
+		error_wrap(err, "the disk is full; what came is kept, so free some space there and "
+				"call again");
+	else if (err->code == ERROR_NETWORK && p->out->bytes_received + p->out->bytes_resumed)
+		error_wrap(err, "what came is kept, the same call goes on there");
+}
+
+int transfer_pull(const struct pull_request *request, struct pull_result *out, struct error *err)
+{
+	struct puller p = { .request = request, .out = out, .partials = -1 };
+	uint64_t start = clock_ms(CLOCK_MONOTONIC);
+	int rc = push_plan_read(request->source, &p.plan, err);
+
+	pthread_mutex_init(&p.lock, NULL);
+	if (rc == 0 && (rc = open_places(&p, err)) == 0 && (rc = check_room(&p, err)) == 0 &&
+	    (rc = pull_blobs(&p, err)) == 0)
+		rc = put_documents(&p, err);
+	if (rc < 0)
+		explain(&p, err);
+	layout_close(p.layout);
+	if (p.partials >= 0)
+		close(p.partials);
+	push_plan_release(&p.plan);
+	pthread_mutex_destroy(&p.lock);
+	out->elapsed_ms = clock_ms(CLOCK_MONOTONIC) - start;
+	return rc;
+}
+
+/* One platform. */
+
+struct platform_source {
+	struct image_source base;
+	struct image_source *of;
+	struct image image;
+};
+
+static int platform_root(struct image_source *base, struct strbuf *out, struct descriptor *desc,
+			 struct error *err)
+{
+	struct platform_source *s = (struct platform_source *)base;
+
+	(void)err;
+	strbuf_add(out, s->image.manifest_text.data, s->image.manifest_text.len);
+	*desc = s->image.descriptor;
+	return 0;
+}
+
+static struct stream *platform_blob(struct image_source *base, const struct descriptor *desc,
+				    struct error *err)
+{
+	struct image_source *of = ((struct platform_source *)base)->of;
+
+	return of->ops->blob(of, desc, err);
+}
+
+static void platform_close(struct image_source *base)
+{
+	struct platform_source *s = (struct platform_source *)base;
+
+	image_release(&s->image);
+	free(s);
+}
+
+struct image_source *source_of_platform(struct image_source *source, const char *name,
+					const struct platform *platform, struct error *err)
+{
+	static const struct image_source_ops ops = { platform_root, platform_blob, platform_close };
+	struct platform_source *s = xcalloc(1, sizeof(*s));
+
+	s->base.ops = &ops;
+	s->of = source;
+	if (image_open_source(source_borrow(source), name, platform, &s->image, err) == 0)
+		return &s->base;
+	free(s);
+	return NULL;
+}
