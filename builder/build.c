@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "builder/build_plan.h"
+#include "builder/describe.h"
 #include "builder/fetch.h"
 #include "builder/fragment.h"
 #include "builder/image_config.h"
@@ -199,7 +200,7 @@ static void make_config(struct build *b, struct rootfs *r, const struct base_ima
 /* Inputs to layers and configuration. */
 static int make_image(struct build *b, const struct lock_platform *inputs,
 		      const struct platform *platform, struct image_record *record,
-		      struct error *err)
+		      struct description *description, struct error *err)
 {
 	const struct stack *stack = b->request->stack;
 	struct assembly assembly = {
@@ -233,7 +234,8 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 	if (b->planned)
 		return build_plan_take(b->planned, inputs->platform, &tree.rootfs, &plan,
 				       &record->image, &stack->layers, b->request->store, err);
-	if (write_layers(b, &plan, &record->image, err) < 0)
+	if (describe_tree(&assembly, &tree, description, err) < 0 ||
+	    write_layers(b, &plan, &record->image, err) < 0)
 		return -1;
 	if (record->image.layers.len > PLAN_LAYERS_MAX)
 		return error_set(err, ERROR_LIMIT,
@@ -331,25 +333,50 @@ static int make_manifest(struct build *b, struct image_record *record,
 	return 0;
 }
 
+/* What is said beside the image goes to the store. */
+static int describe(struct build *b, const struct lock_platform *inputs,
+		    const struct build_image *image, struct description *description,
+		    const struct digest *key, struct error *err)
+{
+	const struct stack_layers *how = &b->request->stack->layers;
+	struct layer_options options = { .compression = how->compression, .level = how->level };
+	cleanup_free char *coder = fragment_coder(&options);
+	struct provenance_request request = { .stack = b->request->stack,
+					      .lock = b->request->lock,
+					      .inputs = inputs,
+					      .files = b->files,
+					      .coder = coder,
+					      .created = b->created,
+					      .image = image->manifest.digest };
+
+	return describe_image(b->request->store, description, &request, key, err);
+}
+
 static int build_platform(struct build *b, const char *name, struct error *err)
 {
 	const struct lock_platform *inputs = inputs_of(b->request->lock, name);
 	cleanup_image_record struct image_record record = { 0 };
+	cleanup_description struct description description = { 0 };
 	struct store *store = b->request->store;
 	struct build_result *result = b->result;
 	struct platform platform;
+	struct attachments said;
 	struct digest key;
+	bool known;
 
 	if (platform_parse(name, &result->arena, &platform, err) < 0)
 		return -1;
 	key = image_record_key(b->request->stack, b->request->lock, inputs, b->files, b->created);
-	if (!image_record_recall(store, &key, &result->arena, &record)) {
+	known = attachments_find(store, &key, &said) &&
+		image_record_recall(store, &key, &result->arena, &record);
+	if (!known) {
 		b->unchanged = false;
-		if (make_image(b, inputs, &platform, &record, err) < 0 ||
+		if (make_image(b, inputs, &platform, &record, &description, err) < 0 ||
 		    image_record_keep(store, &key, &record, err) < 0)
 			return -1;
 	}
-	if (make_manifest(b, &record, inputs, &platform, err) < 0)
+	if (make_manifest(b, &record, inputs, &platform, err) < 0 ||
+	    (!known && describe(b, inputs, &record.image, &description, &key, err) < 0))
 		return -1;
 	if (!result->images.len) {
 		for (size_t i = 0; i < record.actions.len; i++)
@@ -485,10 +512,12 @@ static int plan_platforms(struct build *b, struct error *err)
 	for (size_t i = 0; i < stack->platforms.count; i++) {
 		const char *name = stack->platforms.items[i];
 		cleanup_image_record struct image_record record = { 0 };
+		cleanup_description struct description description = { 0 };
 		struct platform platform;
 
 		if (platform_parse(name, &b->result->arena, &platform, err) < 0 ||
-		    make_image(b, inputs_of(b->request->lock, name), &platform, &record, err) < 0)
+		    make_image(b, inputs_of(b->request->lock, name), &platform, &record,
+			       &description, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -3,6 +3,7 @@
 #include "builder/fetch.h"
 #include "builder/lock.h"
 #include "cli/base_arg.h"
+#include "cli/bill_arg.h"
 #include "cli/build_report.h"
 #include "cli/command.h"
 #include "cli/lint_check.h"
@@ -20,6 +21,14 @@ static const struct option options[] = {
 		  "docker-archive:FILE[:NAME:TAG], docker-daemon:NAME, containers-storage:NAME, "
 		  "rootfs:DIR, or - for standard output (default oci:out/NAME:TAG)" },
 	{ .name = "offline", .help = "open no socket: everything must lie in the store" },
+	{ .name = "sbom",
+	  .value = "FORMAT=FILE",
+	  .repeatable = true,
+	  .help = "write a bill of materials: spdx, cyclonedx, or files (who owns each path); "
+		  "{arch} in FILE is the platform's" },
+	{ .name = "provenance",
+	  .value = "FILE",
+	  .help = "write how it was built: SLSA v1, an in-toto statement" },
 	{ .name = "no-lint", .help = "do not check the image before it is written" },
 	{ .name = "jobs",
 	  .letter = 'j',
@@ -109,20 +118,22 @@ static int prepare(struct build_call *call, struct error *err)
 	return bring_inputs(call, err);
 }
 
-/* A destination with {name}, {tag} and {variant} filled in. */
-static const char *fill_in(const char *to, const struct stack *stack, struct arena *arena)
+/* A destination with {name}, {tag} and {variant} filled in; `arch` NULL: there is none. */
+static const char *fill_in_arch(const char *to, const struct stack *stack, const char *arch,
+				struct arena *arena)
 {
 	const struct {
 		const char *word, *value;
 	} words[] = { { "{name}", stack->name },
 		      { "{tag}", stack->tag },
-		      { "{variant}", stack->variant } };
+		      { "{variant}", stack->variant },
+		      { "{arch}", arch } };
 	cleanup_strbuf struct strbuf filled = { 0 };
 
 	while (*to) {
 		size_t i = 0;
 
-		while (i < ARRAY_LEN(words) && !str_starts(to, words[i].word))
+		while (i < ARRAY_LEN(words) && !(words[i].value && str_starts(to, words[i].word)))
 			i++;
 		if (i < ARRAY_LEN(words)) {
 			strbuf_adds(&filled, words[i].value);
@@ -134,6 +145,11 @@ static const char *fill_in(const char *to, const struct stack *stack, struct are
 	return arena_strdup(arena, strbuf_text(&filled));
 }
 
+static const char *fill_in(const char *to, const struct stack *stack, struct arena *arena)
+{
+	return fill_in_arch(to, stack, NULL, arena);
+}
+
 static void destinations(const struct build_call *call, struct texts *out, struct arena *arena)
 {
 	const char *text;
@@ -142,6 +158,91 @@ static void destinations(const struct build_call *call, struct texts *out, struc
 		vec_push(out, fill_in(text, call->stack, arena));
 	if (!out->len)
 		vec_push(out, fill_in("oci:out/{name}:{tag}", call->stack, arena));
+}
+
+/* What --sbom asks for: its kind, and the rest of the text. */
+static int bill_option(const char *text, enum attachment *out_kind, const char **out_file,
+		       struct error *err)
+{
+	const char *equal = strchr(text, '=');
+	cleanup_free char *name = xstrndup(text, equal ? (size_t)(equal - text) : strlen(text));
+
+	if (!equal || !equal[1])
+		return error_set(err, ERROR_USAGE,
+				 "--sbom %s: write FORMAT=FILE, such as spdx=app.spdx.json", text);
+	*out_file = equal + 1;
+	return bill_arg_kind("sbom", name, out_kind, err);
+}
+
+/* Files of several images must not be written over each other either. */
+static int check_bill(const char *option, const char *file, const struct stacks *stacks,
+		      struct error *err)
+{
+	const struct stack *first = &stacks->items[0];
+	cleanup_arena struct arena arena = { 0 };
+
+	if (first->platforms.count > 1 && !strstr(file, "{arch}"))
+		return error_set(
+			err, ERROR_USAGE,
+			"--%s %s: the images of %zu platforms have a bill each; put {arch} "
+			"into the name",
+			option, file, first->platforms.count);
+	if (stacks->count > 1 &&
+	    str_equal(fill_in(file, first, &arena), fill_in(file, &stacks->items[1], &arena)))
+		return error_set(
+			err, ERROR_USAGE,
+			"--%s %s: the images of the matrix have a bill each; put {variant} "
+			"into the name",
+			option, file);
+	return 0;
+}
+
+static int check_bills(const struct invocation *in, const struct stacks *stacks, struct error *err)
+{
+	const char *text, *file;
+	enum attachment kind;
+
+	for (size_t n = 0; (text = option_nth(in, "sbom", n)); n++) {
+		if (bill_option(text, &kind, &file, err) < 0 ||
+		    check_bill("sbom", file, stacks, err) < 0)
+			return -1;
+	}
+	text = option_text(in, "provenance", NULL);
+	return text ? check_bill("provenance", text, stacks, err) : 0;
+}
+
+static int write_bill(const struct build_call *call, const struct build_image *image,
+		      enum attachment kind, const char *file, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	const char *path = fill_in_arch(file, call->stack, image->platform.architecture, &arena);
+
+	if (attachments_read(call->store, &image->manifest.digest, kind, &text, err) < 0)
+		return -1;
+	return fs_write(AT_FDCWD, path, strbuf_slice(&text), 0644, err);
+}
+
+/* What is said of each image, to the files that were asked for. */
+static int write_bills(const struct build_call *call, const struct build_result *result,
+		       struct error *err)
+{
+	const char *provenance = option_text(call->in, "provenance", NULL), *text, *file;
+	enum attachment kind;
+
+	for (size_t i = 0; i < result->images.len; i++) {
+		const struct build_image *image = &result->images.items[i];
+
+		for (size_t n = 0; (text = option_nth(call->in, "sbom", n)); n++) {
+			if (bill_option(text, &kind, &file, err) < 0 ||
+			    write_bill(call, image, kind, file, err) < 0)
+				return -1;
+		}
+		if (provenance &&
+		    write_bill(call, image, ATTACHMENT_PROVENANCE, provenance, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* Images of a matrix must not be written over each other. */
@@ -226,6 +327,8 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 	}
 	if (build_run(&request, &result, err) < 0)
 		return error_wrap(err, "build %s", stack_arg_name(call->stack));
+	if (write_bills(call, &result, err) < 0)
+		return -1;
 	for (size_t i = 0; i < result.warnings.len; i++)
 		out_warn(call->in->out, "%s", result.warnings.items[i]);
 	report(call, &result, to);
@@ -307,7 +410,7 @@ static int run_on(const struct invocation *in, struct error *err)
 
 	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
 	    stack_arg_read(in, in->args[0], &stacks, err) < 0 ||
-	    check_destinations(in, &stacks, err) < 0)
+	    check_destinations(in, &stacks, err) < 0 || check_bills(in, &stacks, err) < 0)
 		return -1;
 	store = store_open(option_text(in, "store", NULL), err);
 	if (!store)

@@ -4,6 +4,6 @@
 #ifndef CLI_VERSION_H
 #define CLI_VERSION_H
 
-#define GPUIMG_VERSION "0.1.0"
+#include "base/program.h"
 
 #endif

@@ -1,7 +1,9 @@
 #include "lint/facts_parts.h"
 
+#include "formats/license.h"
+
 static void add_wheel(struct facts *facts, struct slice name, struct slice version,
-		      const char *path)
+		      const char *license, const char *path)
 {
 	vec_push(&facts->packages, ((struct package){
 					   .name = arena_slice(&facts->arena, name),
@@ -10,13 +12,14 @@ static void add_wheel(struct facts *facts, struct slice name, struct slice versi
 					   .path = path,
 					   .arch = "",
 					   .source = "",
-					   .license = "",
+					   .license = license ? license : "",
 				   }));
 }
 
 static void read_wheel(struct facts *facts, const struct tree_node *node, struct slice text)
 {
 	struct slice name = { 0 }, version = { 0 }, line;
+	const char *license = license_of_metadata(text, &facts->arena);
 
 	while (slice_cut(&text, '\n', &line) && slice_trim(line).len) {
 		if (slice_starts(line, "Name:"))
@@ -25,7 +28,7 @@ static void read_wheel(struct facts *facts, const struct tree_node *node, struct
 			version = slice_trim(slice_of(line.data + 8, line.len - 8));
 	}
 	if (name.len && version.len)
-		add_wheel(facts, name, version, path_dir(facts, facts_path(facts, node)));
+		add_wheel(facts, name, version, license, path_dir(facts, facts_path(facts, node)));
 }
 
 /* Paths of a conda package start at the prefix, above its conda-meta. */

@@ -6,6 +6,7 @@
  */
 #include "builder/sources/package_source.h"
 
+#include "formats/license.h"
 #include "formats/wheel_meta.h"
 
 enum { META_BYTES_MAX = 64 * 1024 * 1024, SCRIPT_BYTES_MAX = 4 * 1024 * 1024 };
@@ -103,6 +104,19 @@ static int check_version(const struct opening *o, struct error *err)
 		return error_set(err, ERROR_FORMAT,
 				 "has Wheel-Version '%.*s'; only 1.x is understood",
 				 (int)version.len, version.len ? (const char *)version.data : "");
+	return 0;
+}
+
+/* What METADATA says of the licence; a file that is not there says nothing. */
+static int take_license(struct opening *o, struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	const char *license;
+
+	if (read_meta(o, "METADATA", false, &text, err) < 0)
+		return -1;
+	license = license_of_metadata(strbuf_slice(&text), &o->c->arena);
+	o->c->license = license ? license : "";
 	return 0;
 }
 
@@ -530,7 +544,7 @@ static int open_wheel(struct opening *o, struct store *store, struct error *err)
 	o->c->fd = store_open_verified(store, &o->input->digest, o->input->size, err);
 	if (o->c->fd < 0 || zip_read(o->c->fd, o->input->name, &o->c->arena, &o->zip, err) < 0 ||
 	    find_dist_info(o, err) < 0 || check_name(o, err) < 0 || check_version(o, err) < 0 ||
-	    check_record(o, err) < 0)
+	    check_record(o, err) < 0 || take_license(o, err) < 0)
 		return -1;
 	make_key(o);
 	if ((o->placing->toolkit ? place_toolkit(o) : place_distribution(o, err)) < 0)
