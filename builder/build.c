@@ -414,6 +414,22 @@ static void make_index(struct build *b)
 	b->publication.index = result->index;
 }
 
+/* Contents stay the same with another version of a compressor, compressed bytes need not. */
+static void warn_coder(struct build *b)
+{
+	const struct stack_layers *how = &b->request->stack->layers;
+	struct layer_options options = { .compression = how->compression, .level = how->level };
+	cleanup_free char *coder = fragment_coder(&options);
+	const char *locked = b->request->lock->coder;
+
+	if (locked && *locked && !str_equal(locked, coder))
+		vec_push(&b->result->warnings,
+			 arena_printf(&b->result->arena,
+				      "the lock was made for layers by \"%s\", this program has "
+				      "\"%s\": their digests may be others, their contents are not",
+				      locked, coder));
+}
+
 static void warn(struct build *b)
 {
 	struct build_result *result = b->result;
@@ -472,6 +488,7 @@ static int run(struct build *b, struct error *err)
 			return -1;
 	}
 	make_index(b);
+	warn_coder(b);
 	warn(b);
 	if (b->request->check &&
 	    publication_check(&b->publication, b->request->check, b->request->check_user, err) < 0)

@@ -1,5 +1,7 @@
 #include "builder/lock.h"
 
+#include "builder/fragment.h"
+
 #include "builder/layer.h"
 #include "builder/settled.h"
 #include "builder/solvable.h"
@@ -551,10 +553,14 @@ static int lock_all(struct locking *l, struct error *err)
 int lock_stack(const struct lock_request *request, struct lockfile *out, struct error *err)
 {
 	struct locking l = { .request = request, .stack = request->stack, .lock = out };
+	struct layer_options options = { .compression = request->stack->layers.compression,
+					 .level = request->stack->layers.level };
+	cleanup_free char *coder = fragment_coder(&options);
 	int rc;
 
 	take_keys(request->stack, out);
 	out->assembly = ASSEMBLY_VERSION;
+	out->coder = arena_strdup(&out->arena, coder);
 	rc = lock_all(&l, err);
 	settled_release(&l.settled);
 	redist_catalogs_release(&l.redist);

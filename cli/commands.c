@@ -17,12 +17,26 @@ extern const struct command command_sbom;
 extern const struct command command_schema;
 extern const struct command command_store;
 extern const struct command command_test;
+extern const struct command command_verify;
 
 const struct command *const commands[] = {
-	&command_build,   &command_copy, &command_diff,
-	&command_fetch,   &command_init, &command_inspect,
-	&command_lint,    &command_lock, &command_matrix,
-	&command_plan,    &command_pull, &command_push,
-	&command_resolve, &command_sbom, &command_schema,
-	&command_store,   &command_test, NULL,
+	&command_build,
+	&command_copy,
+	&command_diff,
+	&command_fetch,
+	&command_init,
+	&command_inspect,
+	&command_lint,
+	&command_lock,
+	&command_matrix,
+	&command_plan,
+	&command_pull,
+	&command_push,
+	&command_resolve,
+	&command_sbom,
+	&command_schema,
+	&command_store,
+	&command_test,
+	&command_verify,
+	NULL,
 };

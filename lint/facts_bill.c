@@ -1,5 +1,6 @@
 #include "lint/facts_bill.h"
 
+#include "formats/wheel_meta.h"
 #include "manifests/redistribution.h"
 
 struct billing {
@@ -26,7 +27,7 @@ static const char *release_value(struct arena *arena, struct slice text, const c
 	return "";
 }
 
-static const char *package_purl(const struct billing *b, const struct package *p)
+static const char *package_purl(const struct billing *b, const struct package *p, const char *name)
 {
 	struct arena *arena = &b->sbom->arena;
 	const char *distro = *b->system && *b->system_version
@@ -44,7 +45,7 @@ static const char *package_purl(const struct billing *b, const struct package *p
 	const char *fallback = str_equal(type, "apk") ? "alpine" : "debian";
 
 	if (str_equal(type, "wheel"))
-		return sbom_purl(arena, "pypi", NULL, p->name, p->version, NULL, 0);
+		return sbom_purl(arena, "pypi", NULL, name, p->version, NULL, 0);
 	if (str_equal(type, "conda"))
 		return sbom_purl(arena, "conda", NULL, p->name, p->version, NULL, 0);
 	return sbom_purl(arena, type,
@@ -74,12 +75,13 @@ static void add_package(struct billing *b, const struct package *p)
 	struct sbom_component *row = vec_add(&b->sbom->components);
 
 	row->kind = kind_of(p);
-	row->name = clean(arena, p->name);
+	row->name = row->kind == SBOM_WHEEL ? wheel_normalize(slice_str(p->name), arena)
+					    : clean(arena, p->name);
 	row->version = clean(arena, p->version);
 	row->arch = clean(arena, p->arch);
 	row->source = clean(arena, p->source);
 	row->license = license_expression(p->license ? p->license : "", arena, &b->sbom->refs);
-	row->purl = package_purl(b, p);
+	row->purl = package_purl(b, p, row->name);
 	row->url = "";
 	row->files = p->file_count;
 }

@@ -14,8 +14,8 @@ static const char *const kind_names[] = {
 };
 
 /* What the parts of a lock may hold, sorted as they are written. */
-static const char *const top_members[] = { "assembly", "keys",    "manifest", "platforms",
-					   "schema",   "sources", "stack" };
+static const char *const top_members[] = { "assembly",  "coder",  "keys",    "manifest",
+					   "platforms", "schema", "sources", "stack" };
 static const char *const stack_members[] = { "cuda", "cudnn",  "driver",
 					     "nccl", "python", "require_cuda" };
 static const char *const source_members[] = { "date", "digest", "id", "suite", "type" };
@@ -302,13 +302,16 @@ static int check_schema(const json_t *top, struct error *err)
 
 static int parse_top(struct lockfile *lock, const json_t *top, struct error *err)
 {
+	const char *coder;
 	uint64_t assembly;
 
 	if (check_schema(top, err) < 0 ||
 	    only_members(top, "", top_members, ARRAY_LEN(top_members), err) < 0 ||
 	    json_get_u64(top, "", "assembly", &assembly, err) < 0 ||
+	    json_get_str_opt(top, "", "coder", &coder, err) < 0 ||
 	    get_digest(top, "", "manifest", &lock->manifest, err) < 0)
 		return -1;
+	lock->coder = arena_strdup(&lock->arena, coder ? coder : "");
 	if (assembly > INT_MAX)
 		return error_set(err, ERROR_FORMAT, "assembly: %" PRIu64 " is no version",
 				 assembly);
@@ -464,6 +467,8 @@ void lockfile_write(struct lockfile *lock, struct strbuf *out)
 
 	json_put(top, "schema", json_text(schema));
 	json_put(top, "assembly", json_integer(lock->assembly));
+	if (lock->coder && *lock->coder)
+		json_put(top, "coder", json_text(lock->coder));
 	put_digest(top, "manifest", &lock->manifest);
 	if (lock->keys.len)
 		json_put(top, "keys", keys_json(lock));

@@ -74,6 +74,8 @@ struct lockfile {
 	struct arena arena;
 	struct digest manifest; /* of the normalised manifest: see stack_print */
 	unsigned assembly;      /* version of the rules that make bytes; see builder/layer.h */
+	const char *coder;      /* what compresses layers, with its version and parameters, "" or
+				   NULL: not said */
 	struct lock_stack stack;
 	struct {
 		struct lock_key *items;

@@ -233,6 +233,8 @@ size_t lockfile_diff(const struct lockfile *old, const struct lockfile *new, str
 		line(&manifest, "its digest");
 	if (old->assembly != new->assembly)
 		line(&manifest, "assembly version: %u -> %u", old->assembly, new->assembly);
+	if (old->coder && new->coder && !str_equal(old->coder, new->coder))
+		line(&manifest, "coder: %s -> %s", old->coder, new->coder);
 	return manifest.count + diff_stack(old, new, out) + diff_sources(old, new, out) +
 	       diff_platforms(old, new, out);
 }
