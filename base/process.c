@@ -97,6 +97,8 @@ static void NORETURN child(const struct process *p, const struct pipes *pipes)
 		else if (dup2(p->extra_fd, p->extra_as) < 0)
 			goto fail;
 	}
+	for (size_t i = 0; i < p->kept_count; i++)
+		fcntl(p->kept_fds[i], F_SETFD, 0);
 	if (p->env)
 		environ = (char **)p->env;
 	execvp(p->argv[0], (char *const *)p->argv);

@@ -14,6 +14,8 @@ struct process {
 	struct slice stdin_data; /* fed to standard input; empty: /dev/null */
 	int extra_fd;            /* when > 0: descriptor that appears as `extra_as` in the child */
 	int extra_as;
+	const int *kept_fds; /* these stay open in the child, under their numbers */
+	size_t kept_count;
 	int stdout_fd;         /* when > 0: standard output goes there and is not captured */
 	bool inherit_stderr;   /* standard error goes to ours instead of out_stderr */
 	bool no_network;       /* start in an empty network namespace (needs privilege) */

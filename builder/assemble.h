@@ -18,8 +18,10 @@ struct assembly {
 	struct store *store;
 	struct pool *pool;
 	const struct out *out;
-	struct arena *arena;           /* of the report */
-	const struct digest *files;    /* by stage: dir_files_digest when the build began */
+	struct arena *arena;        /* of the report */
+	const struct digest *files; /* by stage: dir_files_digest when the build began */
+	const char *const *secrets; /* of build stages, as secrets_read takes them */
+	size_t secret_count;
 	const struct base_image *base; /* all stages sit on it; NULL: on nothing */
 };
 

@@ -12,6 +12,7 @@
 #include "builder/lock.h"
 #include "builder/plan.h"
 #include "builder/publish.h"
+#include "builder/secret.h"
 #include "builder/sources/dir.h"
 #include "builder/stage.h"
 #include "oci/manifest.h"
@@ -213,6 +214,8 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 		.out = b->request->out,
 		.arena = &b->result->arena,
 		.files = b->files,
+		.secrets = b->request->secrets,
+		.secret_count = b->request->secret_count,
 	};
 	const struct stack_stage *last = &stack->stages[stack->stage_count - 1];
 	cleanup_base_image struct base_image base = { 0 };
@@ -479,6 +482,10 @@ static int run(struct build *b, struct error *err)
 
 	for (size_t i = 0; i < b->request->destination_count; i++) {
 		if (publication_check_name(b->request->destinations[i], err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < b->request->secret_count; i++) {
+		if (secrets_check_given(stack, b->request->secrets[i], err) < 0)
 			return -1;
 	}
 	if (check_lock(b, err) < 0 || digest_files(b, err) < 0)

@@ -27,8 +27,10 @@ struct build_request {
 	const char *const *destinations; /* as publication_write (builder/publish.h) takes them */
 	size_t destination_count;        /* TAG: the manifest's when none is written */
 	bool has_created;
-	int64_t created;       /* SOURCE_DATE_EPOCH, seconds; else 1980-01-01T00:00:00Z */
-	unsigned threads;      /* 0: as many as there are processors */
+	int64_t created;            /* SOURCE_DATE_EPOCH, seconds; else 1980-01-01T00:00:00Z */
+	unsigned threads;           /* 0: as many as there are processors */
+	const char *const *secrets; /* "id=NAME,src=FILE", "id=NAME,env=VARIABLE": of its stages */
+	size_t secret_count;
 	build_check_fn *check; /* NULL: none */
 	void *check_user;
 	const struct out *out; /* notes */

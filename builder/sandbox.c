@@ -3,9 +3,7 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
-#include "base/process.h"
-
-enum { LINK_BYTES_MAX = 4096, OUTPUT_KEPT_BYTES = 256 * 1024 };
+enum { LINK_BYTES_MAX = 4096 };
 
 static int write_content(int rootfd, const struct rootfs_node *n, struct error *err)
 {
@@ -85,133 +83,6 @@ int sandbox_extract(struct rootfs *r, const char *dir, struct error *err)
 	return rc;
 }
 
-/* The last lines of what a command printed. */
-static struct slice tail(const struct strbuf *text)
-{
-	enum { TAIL_BYTES = 8192 };
-	size_t from = text->len > TAIL_BYTES ? text->len - TAIL_BYTES : 0;
-
-	return slice_of(strbuf_text(text) + from, text->len - from);
-}
-
-static void show(const struct out *out, const struct process_result *result, bool failed)
-{
-	const struct strbuf *texts[] = { &result->out_stdout, &result->out_stderr };
-
-	if (!out)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		struct slice text = slice_trim(tail(texts[i]));
-
-		if (!text.len)
-			continue;
-		if (failed)
-			out_note(out, "%.*s", (int)text.len, (const char *)text.data);
-		else
-			out_verbose(out, "%.*s", (int)text.len, (const char *)text.data);
-	}
-}
-
-static int run_command(const char *command, const char *root, const char *path,
-		       const struct out *out, struct error *err)
-{
-	const char *argv[] = {
-		"bwrap",
-		"--bind",
-		root,
-		"/",
-		"--proc",
-		"/proc",
-		"--dev",
-		"/dev",
-		"--tmpfs",
-		"/tmp",
-		"--unshare-pid",
-		"--unshare-ipc",
-		"--unshare-uts",
-		"--hostname",
-		"build",
-		"--die-with-parent",
-		"--new-session",
-		"--chdir",
-		"/",
-		"--clearenv",
-		"--setenv",
-		"PATH",
-		path,
-		"--setenv",
-		"HOME",
-		"/root",
-		"--setenv",
-		"LANG",
-		"C.UTF-8",
-		"--setenv",
-		"SOURCE_DATE_EPOCH",
-		"315532800",
-		"--setenv",
-		"TZ",
-		"UTC",
-		"--setenv",
-		"TMPDIR",
-		"/tmp",
-		"--setenv",
-		"USER",
-		"root",
-		/* the last five are for those who are not root */
-		"--unshare-user",
-		"--uid",
-		"0",
-		"--gid",
-		"0",
-		"--unshare-net",
-		"/bin/sh",
-		"-e",
-		"-c",
-		command,
-		NULL,
-	};
-	size_t privileged = ARRAY_LEN(argv) - 5 - 6;
-	struct process p = { .argv = argv,
-			     .no_network = geteuid() == 0,
-			     .output_limit = OUTPUT_KEPT_BYTES,
-			     .keep_tail = true };
-	cleanup_process struct process_result result = { 0 };
-
-	if (geteuid() == 0)
-		memmove(&argv[privileged], &argv[privileged + 6], 5 * sizeof(*argv));
-	if (process_run(&p, &result, err) < 0) {
-		if (err->code == ERROR_NOT_FOUND)
-			return error_set(
-				err, ERROR_USAGE,
-				"commands of a stage run in bubblewrap; install it (bwrap)");
-		return -1;
-	}
-	show(out, &result, result.exit_status != 0);
-	if (result.exit_status == -1)
-		return error_set(err, ERROR_VERDICT, "run \"%s\": ended by signal %d", command,
-				 result.signal);
-	if (result.exit_status != 0)
-		return error_set(err, ERROR_VERDICT, "run \"%s\": ended with status %d", command,
-				 result.exit_status);
-	return 0;
-}
-
-int sandbox_run(const struct stack *stack, const struct stack_stage *stage, const char *root,
-		bool cuda_programs, const struct out *out, struct error *err)
-{
-	static const char plain[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	cleanup_free char *path =
-		xasprintf("%s%s", cuda_programs ? "/usr/local/cuda/bin:" : "", plain);
-
-	for (size_t i = 0; i < stage->run.count; i++) {
-		if (out)
-			out_note(out, "stage %s: %s", stage->name, stage->run.items[i]);
-		if (run_command(stage->run.items[i], root, path, out, err) < 0)
-			return error_wrap(err, "%s: stage %s", stack->file, stage->name);
-	}
-	return 0;
-}
-
 /* Open below the root as a chroot would, whatever links the commands have made. Fd or -1. */
 static int open_inside(int rootfd, const char *path, uint64_t flags)
 {
@@ -222,6 +93,7 @@ static int open_inside(int rootfd, const char *path, uint64_t flags)
 
 struct collecting {
 	struct store *store;
+	const struct secrets *secrets;
 	struct component *c;
 	const char *shown;
 };
@@ -230,20 +102,35 @@ static int store_file(struct collecting *k, int fd, const char *to, const struct
 		      struct error *err)
 {
 	struct tar_entry tar = { .type = TAR_FILE, .path = to, .link = "", .mtime = FIXED_MTIME };
-	cleanup_stream struct stream *s = stream_fd(fd, to);
+	cleanup_stream struct stream *file = stream_fd(fd, to);
+	cleanup_stream struct stream *s = secrets_watch(k->secrets, file);
 	cleanup_store_put struct store_pending pending = { 0 };
 	struct component_entry *e;
 	struct digest digest;
 
 	tar.mode = (uint32_t)st->st_mode & 07777;
-	if (store_put_open(k->store, &pending, err) < 0 ||
-	    sink_copy(pending.sink, s, NULL, err) < 0 ||
-	    store_put_commit(&pending, NULL, 0, &digest, &tar.size, err) < 0)
+	if (store_put_open(k->store, &pending, err) < 0)
+		return -1;
+	if (sink_copy(pending.sink, s, NULL, err) < 0)
+		return error_wrap(err, "%s%s", k->shown, to + 1); /* after "x" */
+	if (store_put_commit(&pending, NULL, 0, &digest, &tar.size, err) < 0)
 		return -1;
 	e = component_add(k->c, &tar);
 	e->content = (struct content){ .kind = CONTENT_PATH };
 	content_set_digest(&e->content, &digest);
 	return 0;
+}
+
+/* Names and targets of links are output as well. */
+static int refuse_secret(const struct collecting *k, struct slice text, struct error *err)
+{
+	const struct secret *found = secrets_in(k->secrets, text);
+
+	if (!found)
+		return 0;
+	return error_set(err, ERROR_INTEGRITY,
+			 "%s: holds the secret '%s' in a name or link; what a stage gives must not",
+			 k->shown, found->id);
 }
 
 static int collect_node(struct collecting *k, int dirfd, const char *name, const char *to,
@@ -260,6 +147,8 @@ static int collect_node(struct collecting *k, int dirfd, const char *name, const
 		if (n < 0)
 			return error_set_errno(err, errno, "read the link %s", to);
 		target[n] = '\0';
+		if (refuse_secret(k, slice_of(target, (size_t)n), err) < 0)
+			return -1;
 		component_add_symlink(k->c, to, target);
 		return 0;
 	}
@@ -278,15 +167,17 @@ static int visit(void *user, const struct fs_entry *entry, struct error *err)
 	struct collecting *k = user;
 	cleanup_free char *to = xasprintf("x/%s", entry->path);
 
+	if (refuse_secret(k, slice_str(entry->path), err) < 0)
+		return -1;
 	if (strchr(entry->path, '\n'))
 		return error_set(err, ERROR_USAGE, "%s: has a line break in a name", k->shown);
 	return collect_node(k, entry->dirfd, entry->name, to, &entry->st, err);
 }
 
-int sandbox_collect(struct store *store, const char *root, const char *path, struct component *c,
-		    struct error *err)
+int sandbox_collect(struct store *store, const char *root, const char *path,
+		    const struct secrets *secrets, struct component *c, struct error *err)
 {
-	struct collecting k = { .store = store, .c = c, .shown = path };
+	struct collecting k = { .store = store, .secrets = secrets, .c = c, .shown = path };
 	cleanup_fd int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup_fd int fd = rootfd < 0 ? -1 : open_inside(rootfd, path, O_RDONLY | O_NONBLOCK);
 	struct stat st;

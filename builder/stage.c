@@ -83,6 +83,8 @@ static void key_of(const struct assembly *a, const struct stack_stage *stage,
 	digest_update(state, files->bytes, digest_size(files->algorithm));
 	for (size_t i = 0; i < stage->run.count; i++)
 		layer_key_text(state, stage->run.items[i]);
+	for (size_t i = 0; i < stage->secret_count; i++)
+		layer_key_text(state, stage->secrets[i].id); /* its bytes count for nothing */
 	key_copies(a, stage, state);
 }
 
@@ -138,15 +140,15 @@ static struct component *recall(const struct assembly *a, const struct digest *k
 	return steal_ptr(&c);
 }
 
-static int keep(const struct assembly *a, const struct stack_stage *stage, const char *root,
-		const struct stack_copy *copy, struct error *err)
+static int keep(const struct assembly *a, const struct sandbox *box, const struct stack_copy *copy,
+		struct error *err)
 {
 	cleanup_component struct component *c = component_new(COMPONENT_STAGE, "stage", "");
 	cleanup_strbuf struct strbuf listing = { 0 };
-	struct digest key = artifact_key(a, stage, copy->path), digest;
+	struct digest key = artifact_key(a, box->stage, copy->path), digest;
 	char text[DIGEST_TEXT_MAX];
 
-	if (sandbox_collect(a->store, root, copy->path, c, err) < 0) {
+	if (sandbox_collect(a->store, box->root, copy->path, box->secrets, c, err) < 0) {
 		struct error cause = *err;
 
 		if (cause.code == ERROR_USAGE)
@@ -176,27 +178,34 @@ static int check_host(const struct assembly *a, const struct stack_stage *stage,
 static int run_stage(const struct assembly *a, const struct stack_stage *stage,
 		     struct stages *stages, struct arena *arena, struct error *err)
 {
-	cleanup_workdir char *root = NULL;
+	cleanup_workdir char *root = NULL, *scratch = NULL;
+	cleanup_secrets struct secrets secrets = { 0 };
+	struct sandbox box = {
+		.stack = a->stack, .stage = stage, .secrets = &secrets, .out = a->out
+	};
 	struct assembled *tree;
-	struct rootfs_node *programs;
 
-	if (check_host(a, stage, err) < 0)
+	if (check_host(a, stage, err) < 0 ||
+	    secrets_read(a->stack, stage, a->secrets, a->secret_count, &secrets, err) < 0)
 		return -1;
 	tree = tree_of(a, stage, stages, arena, err);
 	root = tree ? workdir_new(a->store, err) : NULL;
-	if (!root || sandbox_extract(&tree->rootfs, root, err) < 0)
+	scratch = root ? workdir_new(a->store, err) : NULL;
+	if (!scratch || sandbox_extract(&tree->rootfs, root, err) < 0)
 		return -1;
 	if (chmod(root, 0755) < 0)
 		return error_set_errno(err, errno, "set the mode of %s", root);
-	programs = rootfs_resolve(&tree->rootfs, "usr/local/cuda/bin");
-	if (sandbox_run(a->stack, stage, root, programs != NULL, a->out, err) < 0)
+	box.root = root;
+	box.scratch = scratch;
+	box.cuda_programs = rootfs_resolve(&tree->rootfs, "usr/local/cuda/bin") != NULL;
+	if (sandbox_run(&box, err) < 0)
 		return -1;
 	for (size_t i = 0; i < a->stack->stage_count; i++) {
 		const struct stack_stage *user = &a->stack->stages[i];
 
 		for (size_t k = 0; k < user->copy_count; k++) {
 			if (str_equal(user->copies[k].from, stage->name) &&
-			    keep(a, stage, root, &user->copies[k], err) < 0)
+			    keep(a, &box, &user->copies[k], err) < 0)
 				return -1;
 		}
 	}

@@ -34,6 +34,7 @@ static const struct option options[] = {
 	  .letter = 'j',
 	  .value = "N",
 	  .help = "threads (default: as many as there are processors)" },
+	STACK_SECRET_OPTION,
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	REPORT_OUTPUT_OPTION("text or json"),
@@ -315,12 +316,14 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 					 .destinations = to->items,
 					 .destination_count = to->len,
 					 .out = call->in->out };
+	cleanup_free const char **secrets = stack_arg_secrets(call->in, &request.secret_count);
 	uint64_t jobs;
 
 	if (option_number(call->in, "jobs", 1, 64, 0, &jobs, err) < 0 ||
 	    take_created(&request, err) < 0)
 		return -1;
 	request.threads = (unsigned)jobs;
+	request.secrets = secrets;
 	if (!option_given(call->in, "no-lint")) {
 		request.check = lint_check_run;
 		request.check_user = &check;

@@ -13,6 +13,7 @@ static const struct option options[] = {
 	  .letter = 'j',
 	  .value = "N",
 	  .help = "threads (default: as many as there are processors)" },
+	STACK_SECRET_OPTION,
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	{ 0 },
@@ -163,8 +164,10 @@ static int build(struct verification *v, struct error *err)
 					 .check = compare,
 					 .check_user = v,
 					 .out = v->in->out };
+	cleanup_free const char **secrets = stack_arg_secrets(v->in, &request.secret_count);
 	uint64_t jobs;
 
+	request.secrets = secrets;
 	if (option_number(v->in, "jobs", 1, 64, 0, &jobs, err) < 0 ||
 	    take_time(v, &request, err) < 0)
 		return -1;

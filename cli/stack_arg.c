@@ -37,6 +37,14 @@ int stack_arg_read(const struct invocation *in, const char *file, struct stacks 
 	return rc;
 }
 
+const char **stack_arg_secrets(const struct invocation *in, size_t *out_count)
+{
+	struct texts texts = all_of(in, "secret");
+
+	*out_count = texts.len;
+	return texts.items;
+}
+
 char *stack_arg_lock(const struct stack *stack)
 {
 	return lockfile_path(stack->file, stack->variant);

@@ -13,6 +13,11 @@
 		.name = "set", .value = "PATH=VALUE", .repeatable = true,          \
 		.help = "put a value over the manifest's, such as stack.cuda=12.6" \
 	}
+#define STACK_SECRET_OPTION                                                                \
+	{                                                                                  \
+		.name = "secret", .value = "id=NAME,src=FILE", .repeatable = true,         \
+		.help = "a secret that build stages name: from a file, or id=NAME,env=VAR" \
+	}
 #define STACK_VARIANT_OPTION                                                                    \
 	{                                                                                       \
 		.name = "variant", .value = "NAME", .repeatable = true,                         \
@@ -22,6 +27,8 @@
 /* The images of the manifest `file` with both options. ERROR_USAGE and as stacks_read. */
 int stack_arg_read(const struct invocation *in, const char *file, struct stacks *out,
 		   struct error *err) MUST_USE;
+/* The values of --secret, *out_count of them. Heap. */
+const char **stack_arg_secrets(const struct invocation *in, size_t *out_count);
 /* The lock of one of them, beside the manifest. Heap. */
 char *stack_arg_lock(const struct stack *stack);
 /* "stack.yaml", or "stack.yaml (cuda13.0-python3.12)": for error texts and notes. In its arena. */

@@ -91,6 +91,14 @@ struct stack_copy {
 	struct stack_place place;
 };
 
+/* A secret that commands of a stage see as /run/secrets/ID. Where its bytes are is not part of a
+ * build. */
+struct stack_secret {
+	const char *id;
+	const char *env, *src; /* where it is unless the command line says; or NULL */
+	struct stack_place place;
+};
+
 struct stack_stage {
 	const char *name;
 	enum stack_profile profile; /* runtime unless said */
@@ -101,6 +109,9 @@ struct stack_stage {
 	struct stack_copy *copies;
 	size_t copy_count;
 	struct stack_texts run; /* shell commands, in order */
+	struct stack_secret *secrets;
+	size_t secret_count;
+	const char *timeout; /* of all commands together: "30m"; NULL: STACK_TIMEOUT */
 	struct stack_place place;
 };
 
@@ -242,6 +253,10 @@ const struct stack_stage *stack_stage(const struct stack *stack, const char *nam
 int stack_error(const struct stack *stack, struct stack_place place, struct error *err,
 		const char *fmt, ...) PRINTF_LIKE(4, 5);
 const char *stack_source_type_name(enum stack_source_type type);
+/* Milliseconds of "90s", "15m", "2h"; 0 when it is none, nothing, or more than a week. */
+uint64_t stack_duration_ms(const char *text);
+/* The time the commands of a stage have unless it says. */
+#define STACK_TIMEOUT "2h"
 const char *stack_profile_name(enum stack_profile profile);
 
 #endif

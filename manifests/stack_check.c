@@ -286,6 +286,34 @@ const char *stack_check_mode(const char *text, struct arena *arena)
 	return NULL;
 }
 
+const char *stack_check_duration(const char *text, struct arena *arena)
+{
+	(void)arena;
+	return stack_duration_ms(text) ? NULL
+				       : "is no time; write a number with s, m or h, such as "
+					 "\"30m\", of at most a week";
+}
+
+uint64_t stack_duration_ms(const char *text)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ms;
+	} units[] = { { "s", 1000 }, { "m", 60 * 1000 }, { "h", 3600 * 1000 } };
+	size_t len = strspn(text, digits);
+	uint64_t number;
+
+	if (len > 9 || !slice_u64(slice_of(text, len), &number))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		if (str_equal(text + len, units[i].unit))
+			return number * units[i].ms <= UINT64_C(7) * 24 * 3600 * 1000
+				       ? number * units[i].ms
+				       : 0;
+	}
+	return 0;
+}
+
 const char *stack_check_user(const char *text, struct arena *arena)
 {
 	size_t len = strlen(text);

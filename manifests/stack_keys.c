@@ -255,6 +255,38 @@ static const struct stack_section copy_section = {
 	.help = "What an earlier stage made.",
 };
 
+static const struct stack_key secret_keys[] = {
+	{ .name = "id",
+	  .type = KEY_TEXT,
+	  .required = true,
+	  .offset = AT(stack_secret, id),
+	  .check = stack_check_id,
+	  .help = "Its name, for `--secret id=NAME,src=FILE` and `--secret "
+		  "id=NAME,env=VARIABLE`." },
+	{ .name = "env",
+	  .type = KEY_TEXT,
+	  .offset = AT(stack_secret, env),
+	  .check = stack_check_env_name,
+	  .help = "The variable that holds it where gpuimg runs, unless `--secret` says." },
+	{ .name = "src",
+	  .type = KEY_TEXT,
+	  .offset = AT(stack_secret, src),
+	  .check = stack_check_file,
+	  .help = "The file that holds it where gpuimg runs, unless `--secret` says." },
+};
+
+static const struct stack_section secret_section = {
+	.title = "stages.NAME.secrets[]",
+	KEYS(secret_keys),
+	.size = sizeof(struct stack_secret),
+	.place_offset = AT(stack_secret, place),
+	.plain_offset = AT(stack_secret, id),
+	.help = "What commands may know and no image may hold: a text stands for its `id`. It is "
+		"the file `/run/secrets/ID` while a command runs. Its bytes are in no key and no "
+		"record, "
+		"and what is copied out of a stage is refused when they are in it.",
+};
+
 static const struct stack_key stage_keys[] = {
 	{ .name = "profile",
 	  .type = KEY_ENUM,
@@ -286,6 +318,19 @@ static const struct stack_key stage_keys[] = {
 	  .type = KEY_TEXTS,
 	  .offset = AT(stack_stage, run),
 	  .help = "Shell commands, run in order in a sandbox without network." },
+	{ .name = "secrets",
+	  .type = KEY_LIST,
+	  .offset = AT(stack_stage, secrets),
+	  .count_offset = AT(stack_stage, secret_count),
+	  .section = &secret_section,
+	  .help = "What `run` may know and no image may hold." },
+	{ .name = "timeout",
+	  .type = KEY_TEXT,
+	  .offset = AT(stack_stage, timeout),
+	  .check = stack_check_duration,
+	  .fallback = "`" STACK_TIMEOUT "`",
+	  .help = "The time that all commands of `run` have together, such as `90s`, `30m`, `2h`; "
+		  "then they are ended with all they started." },
 };
 
 static const struct stack_section stage_section = {

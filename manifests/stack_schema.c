@@ -26,6 +26,7 @@ static const struct {
 	{ stack_check_relative, "^[^/]" },
 	{ stack_check_absolute, "^/" },
 	{ stack_check_mode, "^(0[0-7]{2,4}|[0-7]{3,4})$" },
+	{ stack_check_duration, "^[0-9]{1,9}[smh]$" },
 	{ stack_check_user, "^[a-z_][a-z0-9_-]{0,31}$" },
 	{ stack_check_env_name, "^[A-Za-z_][A-Za-z0-9_]*$" },
 	{ stack_check_expose, "^[0-9]+(/(tcp|udp|sctp))?$" },
