@@ -110,7 +110,7 @@ need_runc() {
 
 @test "secrets: commands see them, from a file and from a variable, and nothing else does" {
 	need_bwrap
-	EXTRA='secrets: [ licence, { id: token, env: BUILD_TOKEN } ]' stage \
+	EXTRA='secrets: [ licence, { id: token, variable: BUILD_TOKEN } ]' stage \
 		"grep -qx s3.ret-in-a-file /run/secrets/licence" 'grep -qx s3.ret-of-a-variable /run/secrets/token' \
 		"ls -l /run/secrets >/listing; grep -c -- '^-r--------' /listing >/out" "! touch /run/secrets/new 2>/dev/null || true"
 	echo s3cret-in-a-file >licence.txt
