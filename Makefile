@@ -229,6 +229,9 @@ compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of to
 check-crash: all ## lock, fetch and build killed at 50 random moments
 	@tests/tools/kill-moments 50
 
+check-kill-uploads: all ## pushes killed at 30 random positions, and resumed
+	@tests/tools/kill-uploads 30
+
 bench: all ## ratios against umoci, skopeo and the floor
 	@tests/bench/run
 

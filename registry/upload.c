@@ -596,13 +596,18 @@ int upload_blob(const struct upload *u, struct client *c, struct upload_result *
 	*out = (struct upload_result){ .how = UPLOAD_WAS_THERE };
 	if (look(&e, &there, err) < 0)
 		return -1;
-	if (there)
-		return 0;
-	if (check_size(&e, err) < 0)
-		return -1;
-	out->how = UPLOAD_SENT;
 	if (u->desc->size >= JOURNAL_LEAST)
 		e.journal = journal_open(u->state_dir, &key);
+	if (there) {
+		journal_clear(e.journal); /* of a process that was killed while it committed */
+		journal_close(e.journal);
+		return 0;
+	}
+	out->how = UPLOAD_SENT;
+	if (check_size(&e, err) < 0) {
+		journal_close(e.journal);
+		return -1;
+	}
 	resume(&e);
 	rc = run(&e, err);
 	close_source(&e);
