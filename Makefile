@@ -226,6 +226,10 @@ compare-mmdebstrap: all ## the root file system against one whose maintainer scr
 compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of today (needs a network)
 	@tests/tools/apt-corpus.sh measure
 
+check-large: all ## faults planted into an image with the CUDA toolkit of /usr/local/cuda, and 1000 damaged images (minutes)
+	@GPUIMG=$O/gpuimg tests/tools/plant-faults --large
+	@GPUIMG=$O/gpuimg tests/tools/damage-images 1000
+
 check-crash: all ## lock, fetch and build killed at 50 random moments
 	@tests/tools/kill-moments 50
 
@@ -248,5 +252,5 @@ install: all ## DESTDIR and PREFIX are honoured
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: check-symbols all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: check-symbols check-large all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo install clean FORCE

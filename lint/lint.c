@@ -102,10 +102,27 @@ static void describe_layers(const struct facts *facts, struct lint_result *out)
 	}
 }
 
+static void describe_targets(const struct facts *facts, struct arena *arena,
+			     struct lint_targets *out)
+{
+	const struct hosts *hosts = &facts->hosts;
+
+	for (size_t i = 0; i < hosts->gpus.len; i++)
+		vec_push(&out->gpus,
+			 arena_strdup(arena, host_gpu_name(&hosts->gpus.items[i], arena)));
+	for (size_t i = 0; i < hosts->drivers.len; i++)
+		vec_push(&out->drivers,
+			 arena_strdup(arena, host_driver_name(&hosts->drivers.items[i], arena)));
+	target_runtime_names(facts->target, &out->runtimes);
+	out->gpus_from_labels = hosts->gpus_from_labels;
+	out->drivers_from_labels = hosts->drivers_from_labels;
+}
+
 static void describe(const struct facts *facts, struct lint_result *out)
 {
 	out->layers = facts->is_rootfs ? 0 : facts->layer_count;
 	out->is_gpu_image = facts->is_gpu_image;
+	describe_targets(facts, &out->arena, &out->targets);
 	stack_versions_find(facts, &out->arena, &out->stack);
 	if (facts->gpu_reason)
 		out->gpu_reason = arena_strdup(&out->arena, facts->gpu_reason);
@@ -193,6 +210,9 @@ int lint_run(struct image *image, const struct lint_options *options, struct lin
 void lint_result_release(struct lint_result *result)
 {
 	findings_release(&result->findings);
+	vec_release(&result->targets.gpus);
+	vec_release(&result->targets.drivers);
+	vec_release(&result->targets.runtimes);
 	vec_release(&result->not_run);
 	vec_release(&result->ran);
 	vec_release(&result->resolved);

@@ -37,6 +37,14 @@ struct lint_layer {
 	size_t line;         /* of the recipe, that made it; 0: not known */
 };
 
+/* The hosts an image was judged for, as texts for people; none is guessed. */
+struct lint_targets {
+	struct target_texts gpus;                   /* "h100 (sm_90)" */
+	struct target_texts drivers;                /* "driver 550 or newer" */
+	struct target_texts runtimes;               /* "cdi" */
+	bool gpus_from_labels, drivers_from_labels; /* of the image, nobody named them */
+};
+
 struct lint_result {
 	struct arena arena;
 	struct findings findings;
@@ -67,6 +75,7 @@ struct lint_result {
 	uint64_t bytes; /* unpacked regular files of all layers, hard links once */
 	bool is_gpu_image;
 	const char *gpu_reason;      /* why, or NULL */
+	struct lint_targets targets; /* what was judged for */
 	struct stack_versions stack; /* what could be told of it */
 	const char *unreadable;      /* what could not be read (exit status 3), or NULL */
 	bool failed;                 /* findings at or above the threshold */

@@ -170,3 +170,22 @@ void report_stack(const struct lint_result *r, struct report_stack out[8], size_
 			out[(*count)++] = parts[i];
 	}
 }
+
+static void put_targets(const struct target_texts *texts, const char *before, const char *after,
+			struct strbuf *out)
+{
+	for (size_t i = 0; i < texts->len; i++)
+		strbuf_addf(out, "%s%s%s", out->len ? ", " : "", before, texts->items[i]);
+	if (texts->len)
+		strbuf_adds(out, after);
+}
+
+void report_targets(const struct lint_result *r, struct strbuf *out)
+{
+	const struct lint_targets *t = &r->targets;
+	static const char labels[] = " (by the image's labels)";
+
+	put_targets(&t->gpus, "", t->gpus_from_labels ? labels : "", out);
+	put_targets(&t->drivers, "", t->drivers_from_labels ? labels : "", out);
+	put_targets(&t->runtimes, "runtime ", "", out);
+}

@@ -101,6 +101,7 @@ static void put_tools(struct strbuf *out)
 
 static void put_facts(struct strbuf *out, const struct lint_result *r)
 {
+	cleanup_strbuf struct strbuf targets = { 0 };
 	struct report_stack stack[8];
 	char size[32];
 	size_t count;
@@ -123,7 +124,14 @@ static void put_facts(struct strbuf *out, const struct lint_result *r)
 	}
 	strbuf_adds(out, "<li>");
 	put_markup(out, r->gpu_reason ? r->gpu_reason : "not a GPU image");
-	strbuf_adds(out, "</li></ul>\n");
+	strbuf_adds(out, "</li>");
+	report_targets(r, &targets);
+	if (targets.len) {
+		strbuf_adds(out, "<li><b>judged for</b> ");
+		put_markup(out, strbuf_text(&targets));
+		strbuf_adds(out, "</li>");
+	}
+	strbuf_adds(out, "</ul>\n");
 }
 
 static void put_verdict(struct strbuf *out, const struct lint_result *r)

@@ -61,6 +61,34 @@ static json_t *stack_json(const struct stack_versions *v)
 	return out;
 }
 
+static json_t *texts_json(const struct target_texts *texts)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < texts->len; i++)
+		json_push(out, json_text(texts->items[i]));
+	return out;
+}
+
+static json_t *origin_json(const struct target_texts *texts, bool from_labels)
+{
+	if (!texts->len)
+		return json_null();
+	return json_text(from_labels ? "labels" : "options");
+}
+
+static json_t *targets_json(const struct lint_targets *t)
+{
+	json_t *out = json_object();
+
+	json_put(out, "gpus", texts_json(&t->gpus));
+	json_put(out, "gpus_from", origin_json(&t->gpus, t->gpus_from_labels));
+	json_put(out, "drivers", texts_json(&t->drivers));
+	json_put(out, "drivers_from", origin_json(&t->drivers, t->drivers_from_labels));
+	json_put(out, "runtimes", texts_json(&t->runtimes));
+	return out;
+}
+
 json_t *report_image_json(const struct lint_result *r)
 {
 	json_t *out = json_object();
@@ -72,6 +100,7 @@ json_t *report_image_json(const struct lint_result *r)
 	json_put(out, "bytes", json_integer((json_int_t)r->bytes));
 	json_put(out, "gpu", text_or_null(r->gpu_reason));
 	json_put(out, "stack", stack_json(&r->stack));
+	json_put(out, "targets", targets_json(&r->targets));
 	return out;
 }
 

@@ -91,6 +91,7 @@ static void put_not_run(struct strbuf *out, const struct lint_result *r)
 
 static void put_image(struct strbuf *out, const struct lint_result *r)
 {
+	cleanup_strbuf struct strbuf targets = { 0 };
 	struct report_stack stack[8];
 	size_t count;
 	char size[32];
@@ -109,6 +110,12 @@ static void put_image(struct strbuf *out, const struct lint_result *r)
 		put_plain(out, stack[i].version);
 	}
 	strbuf_adds(out, "\n\n");
+	report_targets(r, &targets);
+	if (targets.len) {
+		strbuf_adds(out, "Judged for ");
+		put_plain(out, strbuf_text(&targets));
+		strbuf_adds(out, ".\n\n");
+	}
 	if (r->unreadable) {
 		put_plain(out, r->unreadable);
 		strbuf_adds(out, "\n\n");

@@ -42,6 +42,12 @@ struct report_stack {
 	const char *name, *version;
 };
 /* *count of them into `out`. */
+/*
+ * What the image was judged for and who said so: "h100 (sm_90), driver 550 or newer (by the image's
+ * labels)". Appends nothing when nothing was named. Not cleaned: it goes through put_clean or the
+ * like.
+ */
+void report_targets(const struct lint_result *r, struct strbuf *out);
 void report_stack(const struct lint_result *r, struct report_stack out[8], size_t *count);
 
 #endif

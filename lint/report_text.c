@@ -130,6 +130,7 @@ static void put_unused(struct strbuf *out, const struct lint_result *r)
 
 static void put_head(struct strbuf *out, const struct lint_result *r)
 {
+	cleanup_strbuf struct strbuf targets = { 0 };
 	char size[32];
 
 	put_clean(out, report_name(r));
@@ -145,6 +146,11 @@ static void put_head(struct strbuf *out, const struct lint_result *r)
 					 : "not a GPU image: rules about GPUs do not apply");
 	if (r->is_gpu_image)
 		put_clean(out, r->gpu_reason);
+	report_targets(r, &targets);
+	if (targets.len) {
+		strbuf_adds(out, "\njudged for ");
+		put_clean(out, strbuf_text(&targets));
+	}
 	strbuf_adds(out, "\n\n");
 }
 

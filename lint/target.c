@@ -114,3 +114,11 @@ int target_add_runtimes(struct target *target, const char *text, struct error *e
 	}
 	return 0;
 }
+
+void target_runtime_names(const struct target *target, struct target_texts *out)
+{
+	for (size_t i = 0; target && i < ARRAY_LEN(runtimes); i++) {
+		if (target->runtimes & runtimes[i].runtime)
+			vec_push(out, runtimes[i].name);
+	}
+}

@@ -38,5 +38,7 @@ int target_add_gpus(struct target *target, const char *text, struct error *err) 
 int target_add_drivers(struct target *target, const char *text, struct error *err) MUST_USE;
 int target_set_driver_cuda(struct target *target, const char *text, struct error *err) MUST_USE;
 int target_add_runtimes(struct target *target, const char *text, struct error *err) MUST_USE;
+/* Append the names of the runtimes that were named ("cdi"), which need no release; NULL: none. */
+void target_runtime_names(const struct target *target, struct target_texts *out);
 
 #endif

@@ -13,13 +13,25 @@ static bool is_configured(const struct facts *facts, const char *dir)
 	return false;
 }
 
+/* The C library of the machine that the configuration names. */
+static bool has_libc(const struct facts *facts)
+{
+	const struct object_names *libc = facts_named(facts, "libc.so.6");
+
+	for (size_t i = 0; libc && i < libc->len; i++) {
+		if (!facts->machine || libc->items[i]->elf->machine == facts->machine)
+			return true;
+	}
+	return false;
+}
+
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
 	const char *dirs[2], *dir;
 
 	(void)err;
-	if (facts->is_musl || !facts_named(facts, "libc.so.6"))
+	if (facts->is_musl || !has_libc(facts))
 		return 0;
 	runtime_driver_dirs(facts, dirs);
 	dir = facts_real(facts, dirs[0]);

@@ -21,6 +21,27 @@ static const struct package *any_of(const struct facts *facts, const char *const
 	return p;
 }
 
+/*
+ * XLA's plugin assembles with ptxas or with libnvJitLink, whichever there is, and has neither in
+ * itself. Functions such as pow and exp come from libdevice alone.
+ */
+static void check_xla(const struct rule *rule, const struct facts *facts, struct findings *found,
+		      const struct package *p)
+{
+	bool assembler =
+		installed_file(facts, "*/bin/ptxas") || installed_file(facts, "*/libnvJitLink.so*");
+	bool device = installed_file(facts, "*/libdevice.10.bc");
+
+	if (!assembler && !device)
+		report(rule, facts, found, p,
+		       "libdevice.10.bc, nor ptxas or libnvJitLink to assemble them with,");
+	else if (!assembler)
+		report(rule, facts, found, p, "ptxas or libnvJitLink to assemble them with");
+	else if (!device)
+		report(rule, facts, found, p,
+		       "libdevice.10.bc (exp, pow and their like come from it)");
+}
+
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
@@ -30,10 +51,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	const struct package *p = any_of(facts, xla);
 
 	(void)err;
-	/* One without the other may do: newer ones link what they need. */
-	if (p && !installed_file(facts, "*/libdevice.10.bc") &&
-	    !installed_file(facts, "*/bin/ptxas"))
-		report(rule, facts, found, p, "libdevice.10.bc and no ptxas");
+	if (p)
+		check_xla(rule, facts, found, p);
 	p = any_of(facts, cupy);
 	if (p && !installed_file(facts, "*/include/cuda_fp16.h") &&
 	    !installed_file(facts, "*/include/vector_types.h"))
@@ -52,13 +71,16 @@ const struct rule rule_run007 = {
 	.needs = NEEDS_GPU_IMAGE | NEEDS_ALL_LAYERS,
 	.what = "A package that compiles kernels when it runs finds no headers, device library or "
 		"compiler library in the image.",
-	.why = "They are parts of the toolkit that a runtime image leaves out: XLA needs libdevice "
-	       "or "
-	       "ptxas, CuPy the headers of the CUDA runtime, Numba libnvvm. The first kernel that "
+	.why = "They are parts of the toolkit that a runtime image leaves out: XLA needs "
+	       "libdevice, and "
+	       "ptxas or libnvJitLink, CuPy the headers of the CUDA runtime, Numba libnvvm. The "
+	       "first kernel that "
 	       "must "
 	       "be compiled fails.",
 	.fix = "Install the wheel that brings it (nvidia-cuda-nvcc, nvidia-cuda-runtime), or the "
 	       "toolkit's package.",
-	.sources = "OpenXLA nvptx backend; CuPy installation guide; numba-cuda documentation",
+	.sources = "OpenXLA nvptx backend and the texts of jax-cuda12-pjrt 0.12.0.1 (\"Can't find "
+		   "libdevice directory\", \"Neither ptxas/nvlink nor nvjtlink is available\"); "
+		   "CuPy installation guide; numba-cuda documentation",
 	.check = check,
 };

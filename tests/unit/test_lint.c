@@ -291,6 +291,24 @@ static void test_the_json_report_follows_its_schema(void **state)
 	"file usr/lib/python3/site-packages/nvidia_nccl_cu12-2.26.2.dist-info/METADATA " \
 	"=Metadata-Version: 2.1\\nName: nvidia-nccl-cu12\\nVersion: 2.26.2\\n\n"
 
+static void test_what_was_judged_for_is_told_and_that_labels_said_so(void **state)
+{
+	struct lint_test labelled = { 0 }, plain = { 0 };
+
+	(void)state;
+	judge(&labelled, "label io.gpuimg.gpus=h100\nlabel io.gpuimg.driver=>=550\nlayer\n");
+	assert_int_equal(labelled.result.targets.gpus.len, 1);
+	assert_string_equal(labelled.result.targets.gpus.items[0], "h100 (sm_90)");
+	assert_true(labelled.result.targets.gpus_from_labels);
+	assert_string_equal(labelled.result.targets.drivers.items[0], "driver 550 or newer");
+	assert_true(labelled.result.targets.drivers_from_labels);
+	judge(&plain, "layer\n");
+	assert_int_equal(plain.result.targets.gpus.len, 0);
+	assert_false(plain.result.targets.gpus_from_labels);
+	release(&plain);
+	release(&labelled);
+}
+
 static void test_the_stack_is_told_by_labels_and_records(void **state)
 {
 	struct lint_test labelled = { 0 }, found = { 0 };
@@ -392,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_an_acceptance_ends_on_its_day),
 		cmocka_unit_test(test_no_report_shows_a_secret),
 		cmocka_unit_test(test_the_json_report_follows_its_schema),
+		cmocka_unit_test(test_what_was_judged_for_is_told_and_that_labels_said_so),
 		cmocka_unit_test(test_the_stack_is_told_by_labels_and_records),
 		cmocka_unit_test(test_the_same_image_gives_the_same_report),
 		cmocka_unit_test(test_an_unpacked_root_is_judged_without_layers),
