@@ -212,3 +212,26 @@ build() { gpuimg build --offline --no-lint "$@" stack.yaml >&2; }
 	[[ $stderr == *"put {arch} into the name"* ]]
 	[ ! -e x ]
 }
+
+@test "sbom: on a base image, what is installed there and what is put upon it" {
+	validators
+	stack
+	build --to oci:base:1.0
+	echo more >f
+	cat >on.yaml <<-'END'
+		gpuimg: 1
+		name: acme/on
+		platforms: [linux/amd64]
+		base: { image: "oci:base:1.0" }
+		stages: { runtime: { profile: base, files: [ { from: f, to: /opt/f } ] } }
+	END
+	gpuimg lock on.yaml
+	gpuimg build --no-lint --to oci:on:1 --sbom spdx=s.json --sbom cyclonedx=c.json --sbom files=owners on.yaml
+	run -0 valid_spdx s.json
+	run -0 valid_cyclonedx c.json
+	jq -e '[.components[] | select(.purl) | .purl] == ["pkg:deb/debian/tool@1%3A2-3?arch=amd64", "pkg:pypi/nvidia-cublas-cu12@12.6.4.1"]' c.json
+	grep -qx $'base .*\t/usr/bin/tool' owners
+	grep -qx $'files files\t/opt/f' owners
+	run -0 gpuimg verify --offline --rebuild oci:on:1 on.lock.json
+	[[ $output == "linux/amd64  identical  "* ]]
+}
