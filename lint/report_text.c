@@ -74,6 +74,8 @@ static void put_finding(struct strbuf *out, const struct finding *f, bool colour
 
 static void put_counts(struct strbuf *out, const struct lint_result *r)
 {
+	if (!r->findings.len)
+		strbuf_addf(out, "nothing found by the %zu rules that ran\n", r->ran.len);
 	strbuf_addf(out, "%zu error%s, %zu warning%s, %zu info", r->errors,
 		    r->errors == 1 ? "" : "s", r->warnings, r->warnings == 1 ? "" : "s", r->infos);
 	if (r->suppressed)
