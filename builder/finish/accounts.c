@@ -269,38 +269,41 @@ static void read_asked(const struct script_command *c, struct asked *out)
 	}
 }
 
-static void join_group(struct accounts *a, const char *user, const char *group)
+/* The three say whether the image then has it. */
+static bool join_group(struct accounts *a, const char *user, const char *group)
 {
 	struct group *g = accounts_group(a, group);
 	cleanup_free char *padded = NULL, *wanted = xasprintf(",%s,", user);
 
 	if (!g || !accounts_user(a, user))
-		return;
+		return false;
 	padded = xasprintf(",%s,", g->members);
 	if (!strstr(padded, wanted))
 		g->members = *g->members ? arena_printf(&a->arena, "%s,%s", g->members, user)
 					 : arena_strdup(&a->arena, user);
+	return true;
 }
 
-static void add_asked_group(struct accounts *a, const char *name, const char *number)
+static bool add_asked_group(struct accounts *a, const char *name, const char *number)
 {
 	uint64_t gid;
 
 	if (accounts_group(a, name))
-		return;
+		return true;
 	if (!number || !slice_u64(slice_str(number), &gid) || gid > UINT32_MAX)
 		gid = number_of(a, name, true);
 	accounts_add_group(a, name, gid, BY_SCRIPT);
+	return true;
 }
 
-static void add_asked_user(struct accounts *a, const struct asked *q, bool useradd)
+static bool add_asked_user(struct accounts *a, const struct asked *q, bool useradd)
 {
 	const char *name = q->names[0], *group = q->group ? q->group : q->gid;
 	struct user u = { .name = name, .maker = BY_SCRIPT, .gid = 65534 };
 	const struct group *g;
 
 	if (accounts_user(a, name))
-		return;
+		return true;
 	if (q->own_group || (useradd && !group)) {
 		add_asked_group(a, name, q->uid);
 		group = name;
@@ -309,7 +312,7 @@ static void add_asked_user(struct accounts *a, const struct asked *q, bool usera
 	if (g)
 		u.gid = g->gid;
 	else if (group && !slice_u64(slice_str(group), &u.gid))
-		return;
+		return false;
 	if (!q->uid || !slice_u64(slice_str(q->uid), &u.uid) || u.uid > UINT32_MAX)
 		u.uid = number_of(a, name, false);
 	u.home = q->home ? q->home : "/nonexistent";
@@ -323,6 +326,7 @@ static void add_asked_user(struct accounts *a, const struct asked *q, bool usera
 	if (!useradd && !q->no_home && u.home[0] == '/' && u.home[1] &&
 	    !str_equal(u.home, "/nonexistent") && !str_starts(u.home, "/run/"))
 		finish_dir(a->f, u.home + 1, 0755, u.uid, u.gid);
+	return true;
 }
 
 /* Cuts one word, quoted or not, off a line of sysusers.d. */
@@ -455,7 +459,7 @@ static int take_command(void *user, const struct component *c, const struct scri
 
 	(void)c;
 	if (str_equal(name, "systemd-sysusers"))
-		return run_sysusers(a, command, err);
+		return run_sysusers(a, command, err) < 0 ? -1 : !command->dynamic;
 	if (command->dynamic || (!str_equal(name, "adduser") && !str_equal(name, "addgroup") &&
 				 !useradd && !str_equal(name, "groupadd")))
 		return 0;
@@ -472,13 +476,11 @@ static int take_command(void *user, const struct component *c, const struct scri
 	q.shell = q.shell ? arena_strdup(&a->arena, q.shell) : NULL;
 	q.gecos = q.gecos ? arena_strdup(&a->arena, q.gecos) : NULL;
 	if (q.count == 2)
-		join_group(a, q.names[0], q.names[1]);
-	else if (str_starts(name, "addgroup") || str_equal(name, "groupadd") ||
-		 (q.own_group && !q.system))
-		add_asked_group(a, q.names[0], q.gid);
-	else if (q.system)
-		add_asked_user(a, &q, useradd);
-	return 0;
+		return join_group(a, q.names[0], q.names[1]);
+	if (str_starts(name, "addgroup") || str_equal(name, "groupadd") ||
+	    (q.own_group && !q.system))
+		return add_asked_group(a, q.names[0], q.gid);
+	return q.system && add_asked_user(a, &q, useradd);
 }
 
 /* image.user: the account, its group and its home. */

@@ -209,6 +209,8 @@ static const char xz[] =
 	"--slave /usr/bin/lzfgrep lzfgrep /usr/bin/xzfgrep "
 	"--slave /usr/share/man/man1/lzfgrep.1.gz lzfgrep.1.gz /usr/share/man/man1/xzfgrep.1.gz\n";
 
+enum { XZ_LINES = 100 }; /* of its script, at most: it does nothing else */
+
 static void take_script(struct alternatives *a, struct finish *f, const struct component *c,
 			const struct component_script *script)
 {
@@ -232,9 +234,12 @@ static void take_scripts(struct alternatives *a, struct finish *f, const struct 
 		if (str_equal(name, "postinst") || str_equal(name, "post") ||
 		    str_equal(name, "posttrans"))
 			take_script(a, f, c, &c->scripts.items[i]);
+		if (c->kind == COMPONENT_DEB && str_equal(c->name, "xz-utils") &&
+		    str_equal(name, "postinst")) {
+			take_script(a, f, c, &of_xz);
+			finish_note_lines(f, c, &c->scripts.items[i], 1, XZ_LINES);
+		}
 	}
-	if (c->kind == COMPONENT_DEB && str_equal(c->name, "xz-utils"))
-		take_script(a, f, c, &of_xz);
 }
 
 static bool is_there(struct finish *f, const char *path)

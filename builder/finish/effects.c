@@ -138,6 +138,7 @@ static bool change_mode(const char *text, uint32_t *mode)
 	return true;
 }
 
+/* What follows returns 1 where all that the command says is so afterwards, else 0; -1 on error. */
 static int make_dir(struct effects *e, const char *path, const struct words *w, struct error *err)
 {
 	uint32_t mode = 0755;
@@ -151,22 +152,27 @@ static int make_dir(struct effects *e, const char *path, const struct words *w, 
 	n = find(e, path);
 	if (!n) {
 		finish_dir(e->f, path + 1, mode, uid, gid);
-		return finish_flush(e->f, err);
+		return finish_flush(e->f, err) < 0 ? -1 : find(e, path) != NULL;
 	}
 	if (n->tar.type == TAR_DIR && w->value['d']) { /* install sets them in any case */
 		finish_owner(e->f, n, uid, gid);
 		finish_mode(e->f, n, mode);
 	}
-	return 0;
+	return n->tar.type == TAR_DIR;
 }
 
 static int make_dirs(struct effects *e, const struct words *w, struct error *err)
 {
+	int all = w->count > 0;
+
 	for (size_t i = 0; i < w->count; i++) {
-		if (make_dir(e, w->plain[i], w, err) < 0)
+		int one = make_dir(e, w->plain[i], w, err);
+
+		if (one < 0)
 			return -1;
+		all &= one;
 	}
-	return 0;
+	return all;
 }
 
 /* A place in `to`, or at it when it is no folder. */
@@ -181,12 +187,19 @@ static char *destination(struct effects *e, const char *from, const char *to)
 static int make_link(struct effects *e, const struct words *w, struct error *err)
 {
 	cleanup_free char *to = NULL;
+	const struct rootfs_node *n;
+	struct error ignored = { 0 };
+	const char *placed;
 
 	if (!w->value['s'] || w->count != 2 || !is_path(w->plain[1]))
 		return 0;
 	to = destination(e, w->plain[0], w->plain[1]);
 	finish_link(e->f, to + 1, w->plain[0]);
-	return finish_flush(e->f, err);
+	if (finish_flush(e->f, err) < 0)
+		return -1;
+	placed = rootfs_place(e->f->rootfs, to + 1, &ignored);
+	n = placed ? rootfs_lookup(e->f->rootfs, placed) : NULL;
+	return n && n->tar.type == TAR_SYMLINK && str_equal(n->tar.link, w->plain[0]);
 }
 
 static int copy(struct effects *e, const char *from, const char *to, const uint32_t *mode,
@@ -214,7 +227,7 @@ static int copy(struct effects *e, const char *from, const char *to, const uint3
 		made->tar.gid = n->tar.gid;
 		made->tar.mode = n->tar.mode;
 	}
-	return finish_flush(e->f, err);
+	return finish_flush(e->f, err) < 0 ? -1 : made != NULL;
 }
 
 /* install: -d folders, else one file. */
@@ -224,6 +237,7 @@ static int install(struct effects *e, const struct words *w, struct error *err)
 	uint64_t uid = 0, gid = 0, ignored;
 	struct rootfs_node *n;
 	cleanup_free char *path = NULL;
+	int rc;
 
 	if (w->value['d'])
 		return make_dirs(e, w, err);
@@ -231,13 +245,14 @@ static int install(struct effects *e, const struct words *w, struct error *err)
 	    (w->value['o'] && !finish_user(e->f, w->value['o'], &uid, &ignored)) ||
 	    (w->value['g'] && !finish_group(e->f, w->value['g'], &gid)))
 		return 0;
-	if (copy(e, w->plain[0], w->plain[1], &mode, false, err) < 0)
-		return -1;
+	rc = copy(e, w->plain[0], w->plain[1], &mode, false, err);
+	if (rc <= 0)
+		return rc;
 	path = destination(e, w->plain[0], w->plain[1]);
 	n = find(e, path);
 	if (n && n->owner == e->f->metadata)
 		finish_owner(e->f, n, uid, gid);
-	return 0;
+	return 1;
 }
 
 static void own_one(struct effects *e, struct rootfs_node *n, bool all, uint64_t uid, uint64_t gid)
@@ -256,40 +271,47 @@ static void own_one(struct effects *e, struct rootfs_node *n, bool all, uint64_t
 	vec_release(&nodes);
 }
 
-static void change_owners(struct effects *e, const struct words *w, bool group_only)
+static int change_owners(struct effects *e, const struct words *w, bool group_only)
 {
 	uint64_t uid = UINT64_MAX, gid = UINT64_MAX;
+	int all = 1;
 
 	if (w->count < 2)
-		return;
+		return 0;
 	if (group_only ? !finish_group(e->f, w->plain[0], &gid)
 		       : !read_owner(e, w->plain[0], &uid, &gid))
-		return;
+		return 0;
 	for (size_t i = 1; i < w->count; i++) {
 		struct rootfs_node *n = find(e, w->plain[i]);
 
 		if (n)
 			own_one(e, n, w->value['R'] != NULL, uid, gid);
+		else
+			all = 0;
 	}
+	return all;
 }
 
-static void change_modes(struct effects *e, const struct script_command *c)
+static int change_modes(struct effects *e, const struct script_command *c)
 {
+	int all = c->count > 2;
+
 	/* "u-s" may look like an option, so words are taken as they are */
 	for (size_t i = 2; i < c->count; i++) {
 		struct rootfs_node *n = find(e, c->words[i]);
 		uint32_t mode;
 
-		if (!n || c->words[1][0] == '-')
-			continue;
-		mode = n->tar.mode;
-		if (change_mode(c->words[1], &mode))
+		mode = n ? n->tar.mode : 0;
+		if (n && c->words[1][0] != '-' && change_mode(c->words[1], &mode))
 			finish_mode(e->f, n, mode);
+		else
+			all = 0;
 	}
+	return all;
 }
 
 /* --update --add USER GROUP MODE PATH */
-static void override(struct effects *e, const struct script_command *c)
+static int override(struct effects *e, const struct script_command *c)
 {
 	struct words w = { 0 };
 	uint64_t uid, gid, ignored;
@@ -302,7 +324,7 @@ static void override(struct effects *e, const struct script_command *c)
 	if (!add || !read_words(c, "", &w) || w.count != 4 || !is_path(w.plain[3]) ||
 	    !finish_user(e->f, w.plain[0], &uid, &ignored) ||
 	    !finish_group(e->f, w.plain[1], &gid) || !change_mode(w.plain[2], &mode))
-		return;
+		return 0;
 	n = find(e, w.plain[3]);
 	if (n) {
 		finish_owner(e->f, n, uid, gid);
@@ -310,6 +332,7 @@ static void override(struct effects *e, const struct script_command *c)
 	}
 	vec_push(&e->f->overrides, arena_printf(e->f->arena, "%s %s %s %s", w.plain[0], w.plain[1],
 						w.plain[2], w.plain[3]));
+	return 1;
 }
 
 static bool capability_bits(struct slice names, uint64_t *out)
@@ -374,7 +397,7 @@ static bool capability_bits(struct slice names, uint64_t *out)
 }
 
 /* setcap cap_net_raw+ep PATH: the attribute in its second version. */
-static void set_capability(struct effects *e, const struct script_command *c)
+static int set_capability(struct effects *e, const struct script_command *c)
 {
 	struct rootfs_node *n = c->count == 3 ? find(e, c->words[2]) : NULL;
 	struct slice rest = slice_str(c->count == 3 ? c->words[1] : ""), names;
@@ -386,7 +409,7 @@ static void set_capability(struct effects *e, const struct script_command *c)
 
 	if (!n || n->tar.type != TAR_FILE || !slice_cut(&rest, equals ? '=' : '+', &names) ||
 	    !rest.data || !capability_bits(names, &bits))
-		return;
+		return 0;
 	flags = (const char *)rest.data;
 	v = arena_alloc(&e->f->rootfs->arena, 20);
 	v[0] = strchr(flags, 'e') != NULL;
@@ -401,6 +424,7 @@ static void set_capability(struct effects *e, const struct script_command *c)
 	*x = (struct tar_xattr){ "security.capability", v, 20 };
 	n->tar.xattrs = x;
 	n->tar.xattr_count = 1;
+	return 1;
 }
 
 /* ucf [options] SOURCE DESTINATION: a copy, and its sum, by which later versions know it. */
@@ -409,32 +433,39 @@ static int ucf(struct effects *e, const struct words *w, struct error *err)
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct error ignored = { 0 };
 	char md5[MD5_HEX_SIZE];
+	int rc;
 
 	if (w->count != 2 || w->value['p'] || find(e, w->plain[1]) || !find(e, w->plain[0]))
 		return 0;
-	if (copy(e, w->plain[0], w->plain[1], NULL, false, err) < 0)
-		return -1;
+	rc = copy(e, w->plain[0], w->plain[1], NULL, false, err);
+	if (rc <= 0)
+		return rc;
 	if (rootfs_read(e->f->rootfs, w->plain[1], COPY_BYTES_MAX, &text, &ignored) == 0)
 		strbuf_addf(&e->ucf_hashes, "%s  %s\n", md5_hex(strbuf_slice(&text), md5),
 			    w->plain[1]);
-	return 0;
+	return 1;
 }
 
 static int touch(struct effects *e, const struct words *w, struct error *err)
 {
+	int all = w->count > 0;
+
 	for (size_t i = 0; i < w->count; i++) {
 		/* this one is a note to a trigger, which removes it */
 		if (is_path(w->plain[i]) &&
 		    !str_equal(w->plain[i], "/var/lib/ca-certificates-java/fresh"))
 			finish_text(e->f, w->plain[i] + 1, 0644, slice_str(""));
+		else
+			all = 0;
 	}
-	return finish_flush(e->f, err);
+	return finish_flush(e->f, err) < 0 ? -1 : all;
 }
 
 /* cat >FILE with a here-document, echo TEXT >FILE. */
 static int write_text(struct effects *e, const struct script_command *c, struct error *err)
 {
 	bool cat = str_equal(c->words[0], "cat");
+	const struct component_entry *made;
 	cleanup_strbuf struct strbuf text = { 0 };
 
 	if (!is_path(c->output) || (cat && (c->count > 1 || !c->input)) ||
@@ -446,8 +477,8 @@ static int write_text(struct effects *e, const struct script_command *c, struct 
 		strbuf_addf(&text, "%s%s", c->words[i], i + 1 < c->count ? " " : "");
 	if (!cat)
 		strbuf_addc(&text, '\n');
-	finish_text(e->f, c->output + 1, 0644, strbuf_slice(&text));
-	return finish_flush(e->f, err);
+	made = finish_file(e->f, c->output + 1, 0644, strbuf_slice(&text));
+	return finish_flush(e->f, err) < 0 ? -1 : made != NULL;
 }
 
 static int apply(void *user, const struct component *c, const struct script_command *command,
@@ -464,46 +495,57 @@ static int apply(void *user, const struct component *c, const struct script_comm
 	if (command->output && (str_equal(name, "cat") || str_equal(name, "echo")))
 		return write_text(e, command, err);
 	if (str_equal(name, "chmod"))
-		change_modes(e, command);
-	else if (str_equal(name, "dpkg-statoverride"))
-		override(e, command);
-	else if (str_equal(name, "setcap"))
-		set_capability(e, command);
-	else if (!read_words(command,
-			     str_equal(name, "mkdir")     ? "m"
-			     : str_equal(name, "install") ? "mog"
-							  : "",
-			     &w))
+		return change_modes(e, command);
+	if (str_equal(name, "dpkg-statoverride"))
+		return override(e, command);
+	if (str_equal(name, "setcap"))
+		return set_capability(e, command);
+	if (!read_words(command,
+			str_equal(name, "mkdir")     ? "m"
+			: str_equal(name, "install") ? "mog"
+						     : "",
+			&w))
 		return 0;
-	else if (str_equal(name, "chown") || str_equal(name, "chgrp"))
-		change_owners(e, &w, name[2] == 'g');
-	else if (str_equal(name, "mkdir"))
+	if (str_equal(name, "chown") || str_equal(name, "chgrp"))
+		return change_owners(e, &w, name[2] == 'g');
+	if (str_equal(name, "mkdir"))
 		return make_dirs(e, &w, err);
-	else if (str_equal(name, "install"))
+	if (str_equal(name, "install"))
 		return install(e, &w, err);
-	else if (str_equal(name, "ln"))
+	if (str_equal(name, "ln"))
 		return make_link(e, &w, err);
-	else if (str_equal(name, "touch"))
+	if (str_equal(name, "touch"))
 		return touch(e, &w, err);
-	else if (str_equal(name, "cp") && w.count == 2)
+	if (str_equal(name, "cp") && w.count == 2)
 		return copy(e, w.plain[0], w.plain[1], NULL, w.value['p'] || w.value['a'], err);
-	else if (str_equal(name, "ucf"))
+	if (str_equal(name, "ucf"))
 		return ucf(e, &w, err);
-	else if (str_equal(name, "ucfr") && w.count == 2 && !w.value['p'])
-		strbuf_addf(&e->ucf_registry, "%s \t %s\n", w.plain[0], w.plain[1]);
-	return 0;
+	if (!str_equal(name, "ucfr") || w.count != 2 || w.value['p'])
+		return 0;
+	strbuf_addf(&e->ucf_registry, "%s \t %s\n", w.plain[0], w.plain[1]);
+	return 1;
+}
+
+static size_t line_of(const struct component_script *script, const char *at)
+{
+	size_t line = 1;
+
+	for (const char *p = script->text; p < at; p++)
+		line += *p == '\n';
+	return line;
 }
 
 /*
  * Folders below /usr/local, as debhelper has them made: lines "PATH MODE USER GROUP" (or "default",
  * which is 0755 root root) in a here-document of a loop that it always writes in the same way.
  */
-static int local_dirs_of(struct effects *e, const struct component_script *script,
-			 struct error *err)
+static int local_dirs_of(struct effects *e, const struct component *c,
+			 const struct component_script *script, struct error *err)
 {
 	static const char mark[] = "# Automatically added by dh_usrlocal", begin[] = "<< DATA\n";
 	struct slice rest, line;
-	const char *at = memmem(script->text, script->len, mark, strlen(mark));
+	const char *at = memmem(script->text, script->len, mark, strlen(mark)), *first = at;
+	bool all = true;
 
 	if (!at)
 		return 0;
@@ -517,12 +559,18 @@ static int local_dirs_of(struct effects *e, const struct component_script *scrip
 		cleanup_free char *text = NULL;
 
 		line = slice_trim(line);
-		if (!slice_cut(&line, ' ', &path) || !line.data || !slice_starts(line, "default"))
+		if (!slice_cut(&line, ' ', &path) || !line.data || !slice_starts(line, "default")) {
+			all = false;
 			continue;
+		}
 		text = xstrndup((const char *)path.data, path.len);
 		if (str_starts(text, "/usr/local/") && is_path(text))
 			finish_dir(e->f, text + 1, 0755, 0, 0);
+		else
+			all = false;
 	}
+	if (all)
+		finish_note_lines(e->f, c, script, line_of(script, first), line_of(script, at));
 	return finish_flush(e->f, err);
 }
 
@@ -533,7 +581,7 @@ static int local_dirs(struct effects *e, struct error *err)
 
 		for (size_t k = 0; k < c->scripts.len && c->kind == COMPONENT_DEB; k++) {
 			if (str_equal(c->scripts.items[k].name, "postinst") &&
-			    local_dirs_of(e, &c->scripts.items[k], err) < 0)
+			    local_dirs_of(e, c, &c->scripts.items[k], err) < 0)
 				return -1;
 		}
 	}

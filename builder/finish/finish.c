@@ -200,6 +200,45 @@ void finish_script(struct finish *f, const struct component *c,
 	script_words_in(slice_of(script->text, script->len), &place, arena, out);
 }
 
+static char *line_key(const struct component *c, const struct component_script *script, size_t line)
+{
+	return xasprintf("%s:%s.%s:%zu", c->name, c->arch ? c->arch : "", script->name, line);
+}
+
+/* One line can be several commands: in a loop, or a function that is called more than once. */
+static char *command_key(const struct component *c, const struct component_script *script,
+			 const struct script_command *command)
+{
+	cleanup_free char *line = line_key(c, script, command->line);
+	cleanup_strbuf struct strbuf b = { 0 };
+
+	strbuf_adds(&b, line);
+	for (size_t i = 0; i < command->count; i++)
+		strbuf_addf(&b, "%c%s", '\n', command->words[i]);
+	if (command->output)
+		strbuf_addf(&b, "\n>%s", command->output);
+	return strbuf_steal(&b);
+}
+
+bool finish_was_applied(struct finish *f, const struct component *c,
+			const struct component_script *script, const struct script_command *command)
+{
+	cleanup_free char *line = line_key(c, script, command->line),
+			  *key = command_key(c, script, command);
+
+	return f->applied && (map_has(f->applied, line) || map_has(f->applied, key));
+}
+
+void finish_note_lines(struct finish *f, const struct component *c,
+		       const struct component_script *script, size_t first, size_t last)
+{
+	for (size_t i = first; i <= last && f->applied; i++) {
+		cleanup_free char *key = line_key(c, script, i);
+
+		map_put(f->applied, key, f);
+	}
+}
+
 static int walk_script(struct finish *f, const struct component *c,
 		       const struct component_script *script, finish_command_fn *fn, void *user,
 		       struct error *err)
@@ -209,12 +248,18 @@ static int walk_script(struct finish *f, const struct component *c,
 	int rc = 0;
 
 	finish_script(f, c, script, &arena, &commands);
-	for (size_t i = 0; i < commands.len && rc == 0; i++) {
-		if (commands.items[i].active)
-			rc = fn(user, c, &commands.items[i], err);
+	for (size_t i = 0; i < commands.len && rc >= 0; i++) {
+		cleanup_free char *key = NULL;
+
+		if (!commands.items[i].active)
+			continue;
+		rc = fn(user, c, &commands.items[i], err);
+		key = rc > 0 && f->applied ? command_key(c, script, &commands.items[i]) : NULL;
+		if (key)
+			map_put(f->applied, key, f);
 	}
 	vec_release(&commands);
-	return rc;
+	return MIN(rc, 0);
 }
 
 int finish_commands(struct finish *f, bool all, finish_command_fn *fn, void *user,
@@ -364,9 +409,14 @@ int finish_run(struct finish *f, struct error *err)
 		{ "report on scripts", finish_scripts },
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+	cleanup_map struct map applied = { 0 };
+	int rc = 0;
+
+	f->applied = &applied;
+	for (size_t i = 0; i < ARRAY_LEN(actions) && rc == 0; i++) {
 		if (actions[i].run(f, err) < 0 || finish_flush(f, err) < 0)
-			return error_wrap(err, "%s", actions[i].what);
+			rc = error_wrap(err, "%s", actions[i].what);
 	}
-	return 0;
+	f->applied = NULL;
+	return rc;
 }

@@ -32,6 +32,8 @@ struct finish {
 		const char **items; /* "root crontab 2755 /usr/bin/crontab": dpkg-statoverride's */
 		size_t len, cap;
 	} overrides;
+	/* while the actions run: what finish_was_applied and finish_note_lines know */
+	struct map *applied;
 };
 
 /* All actions in their order. ERROR_USAGE for what the manifest asks that cannot be. */
@@ -78,13 +80,21 @@ const char *finish_cuda_target(const struct platform *platform);
 /*
  * Walk the commands that preinst and postinst of all packages reach at a first installation, in
  * the order of configuration, each with its package. `all`: of scripts that other actions reproduce
- * as a whole too.
+ * as a whole too. The function returns 1 where the image is now as the command would have left it,
+ * which the report calls done; 0 where it did nothing, or only a part; -1.
  */
 struct script_command;
 typedef int finish_command_fn(void *user, const struct component *c,
 			      const struct script_command *command, struct error *err);
 int finish_commands(struct finish *f, bool all, finish_command_fn *fn, void *user,
 		    struct error *err) MUST_USE;
+/* Whether one of those functions returned 1 for the command of the script. */
+bool finish_was_applied(struct finish *f, const struct component *c,
+			const struct component_script *script,
+			const struct script_command *command);
+/* The same of all commands of these lines, which an action took as a whole. */
+void finish_note_lines(struct finish *f, const struct component *c,
+		       const struct component_script *script, size_t first, size_t last);
 /* What an action makes of a whole script, in words; NULL: nothing but its single commands. */
 const char *finish_whole_script(const struct component *c, const char *script);
 /* Those of one script. */

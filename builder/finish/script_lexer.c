@@ -352,16 +352,18 @@ static void take_redirection(struct script_lexer *l)
 {
 	struct script_token target = { 0 };
 	bool here = script_peek(l, 0) == '<' && script_peek(l, 1) == '<',
-	     out = script_peek(l, 0) == '>', other = false;
+	     out = script_peek(l, 0) == '>', other = false, file;
 	size_t from = l->at;
 
 	while (script_peek(l, 0) == '<' || script_peek(l, 0) == '>')
 		l->at++;
 	other = l->at - from > 1 || l->other_output;
+	file = out && !l->other_output;
 	l->other_output = false;
 	l->heredoc_tabs = here && script_peek(l, 0) == '-';
 	if (script_peek(l, 0) == '&' || script_peek(l, 0) == '|' || l->heredoc_tabs) {
 		other |= script_peek(l, 0) == '&';
+		file &= script_peek(l, 0) != '&';
 		l->at++;
 	}
 	skip_blanks(l);
@@ -373,6 +375,8 @@ static void take_redirection(struct script_lexer *l)
 	} else if (out && !other && !target.dynamic) {
 		l->output = target.text;
 	}
+	if (file && *target.text && !str_starts(target.text, "/dev/"))
+		l->file = target.text;
 }
 
 /* One token; false when what stood there is none (a redirection). */

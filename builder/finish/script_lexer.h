@@ -42,7 +42,8 @@ struct script_lexer {
 	/* of the function that is called; NULL: the script's own */
 	const struct script_token *arguments;
 	size_t argument_count;
-	const char *input, *output; /* of the command that is read; the walker clears them */
+	/* of the command that is read; the walker clears them */
+	const char *input, *output, *file;
 
 	/* the lexer's own */
 	const char *heredoc; /* its end, until the line is over */

@@ -357,10 +357,11 @@ static void finish_command(struct walker *w, struct pending *p)
 				    .certain = active(w) && certain(w) && reached(p) == YES,
 				    .condition = p->condition,
 				    .input = w->lexer.input,
-				    .output = w->lexer.output };
+				    .output = w->lexer.output,
+				    .file = w->lexer.file };
 	size_t first = 0;
 
-	w->lexer.input = w->lexer.output = NULL;
+	w->lexer.input = w->lexer.output = w->lexer.file = NULL;
 	while (first < p->count && script_is_assignment(&p->tokens[first]))
 		note_variable(w, p, &p->tokens[first++]);
 	if (first < p->count && map_has(&w->functions, p->tokens[first].text)) {
@@ -387,6 +388,12 @@ static void finish_command(struct walker *w, struct pending *p)
 			vec_push(w->out, c);
 	} else if (p->count) {
 		take_result(p, YES); /* an assignment */
+	} else if (c.file && w->out->len < COMMANDS_MAX) {         /* of a whole block; "}" stands for it */
+		c.words = arena_array(w->lexer.arena, 1, sizeof(*c.words));
+		c.words[0] = "}";
+		c.count = 1;
+		c.line = w->lexer.line;
+		vec_push(w->out, c);
 	}
 	if (p->count && p->condition && top(w) && top(w)->kind == BLOCK_IF)
 		top(w)->result = p->chain;

@@ -23,6 +23,7 @@ struct script_command {
 	bool certain;       /* reached for sure, as far as the tests before it are understood */
 	bool condition;     /* of if, while or until */
 	const char *output; /* the file its output replaces; NULL: none, or one that is added to */
+	const char *file;   /* where its output goes, also one that is added to or not known */
 	const char *input;  /* the text of its here-document; NULL: none, or one with variables */
 	size_t line;        /* from 1 */
 };

@@ -1,7 +1,8 @@
 /*
  * The report: what each maintainer script would have done at a first installation, and what
- * became of it. Commands are matched with the actions of this folder; nothing is guessed: an
- * unknown command, or one whose words are only known at run time, was not done.
+ * became of it. A command is done when an action of this folder has applied it (which the actions
+ * tell), or the image is as it would have left it; nothing is guessed: an unknown command, or one
+ * whose words are only known at run time, was not done.
  */
 #include <fnmatch.h>
 
@@ -82,8 +83,6 @@ static const char *const silent[] = {
 	"cut",
 	"dirname",
 	"echo",
-	"eval",
-	"exec",
 	"exit",
 	"export",
 	"false",
@@ -137,6 +136,7 @@ static const char *const silent[] = {
 
 /* Effects that a container image does without. */
 static const char *const harmless[] = {
+	"ldconfig", /* where no cache was made: nothing in the image reads one */
 	"deb-systemd-helper",
 	"deb-systemd-invoke",
 	"invoke-rc.d",
@@ -176,7 +176,6 @@ static const char *const harmless[] = {
 	"gio-querymodules",
 	"update-initramfs",
 	"udevadm",
-	"ucf",
 	"ucfr",
 	"ucfq",
 	"install-info",
@@ -231,18 +230,21 @@ static const char *const harmless[] = {
 	"hardlink",
 };
 
-/* Effects that an action of ours has had. */
-static const char *const done[] = { "ldconfig",
-				    "update-ca-certificates",
-				    "add-shell",
-				    "update-shells",
-				    "update-passwd",
-				    "pam-auth-update",
-				    "shadowconfig",
-				    "update-ca-trust",
-				    "ca-legacy",
-				    "update-crypto-policies",
-				    "glibc_post_upgrade.x86_64" };
+/* Programs whose whole effect an action of ours has, and what shows that it had it. */
+static const struct {
+	const char *word, *path;
+} done[] = {
+	{ "ldconfig", "etc/ld.so.cache" },
+	{ "glibc_post_upgrade.x86_64", "etc/ld.so.cache" },
+	{ "update-ca-certificates", "etc/ssl/certs/ca-certificates.crt" },
+	{ "update-ca-trust", "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem" },
+	{ "ca-legacy", "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem" },
+	{ "update-shells", "etc/shells" },
+	{ "update-passwd", "etc/passwd" },
+	{ "shadowconfig", "etc/shadow" },
+	{ "pam-auth-update", "etc/pam.d/common-auth" },
+	{ "update-crypto-policies", "etc/crypto-policies/back-ends" },
+};
 
 /* `word` may be a command with options, where a variable held both. */
 static bool listed(const char *const *list, size_t count, const char *word)
@@ -255,6 +257,16 @@ static bool listed(const char *const *list, size_t count, const char *word)
 	for (size_t i = 0; i < count; i++) {
 		if (slice_is(base, list[i]))
 			return true;
+	}
+	return false;
+}
+
+/* Its base name is one of those whose effect is there. */
+static bool is_done_as_a_whole(struct finish *f, const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(done); i++) {
+		if (listed(&done[i].word, 1, word))
+			return rootfs_resolve(f->rootfs, done[i].path) != NULL;
 	}
 	return false;
 }
@@ -302,6 +314,8 @@ static char *command_text(const struct script_command *c)
 		for (const char *p = c->words[i]; *p && b.len < 200; p++)
 			strbuf_addc(&b, (unsigned char)*p < ' ' ? ' ' : *p);
 	}
+	if (c->file)
+		strbuf_addf(&b, " >%.*s", (int)strcspn(c->file, "\n"), c->file);
 	return strbuf_steal(&b);
 }
 
@@ -314,19 +328,53 @@ static const char *after(const struct script_command *c, const char *option)
 	return NULL;
 }
 
-/* update-alternatives: done when its link is there. */
+static struct rootfs_node *node_at(struct report *r, const char *path)
+{
+	struct error ignored = { 0 };
+	const char *placed = *path == '/' ? rootfs_place(r->f->rootfs, path + 1, &ignored) : NULL;
+
+	return placed ? rootfs_lookup(r->f->rootfs, placed) : NULL;
+}
+
+static bool leads_to(struct report *r, const char *link, const char *target)
+{
+	const struct rootfs_node *n = node_at(r, link);
+
+	return n && n->tar.type == TAR_SYMLINK && str_equal(n->tar.link, target);
+}
+
+/* update-alternatives: done when its link leads to the choice, whichever that is. */
 static void judge_alternative(struct report *r, const struct script_command *c, const char *text)
 {
-	const char *link = after(c, "--install");
+	const char *link = after(c, "--install"), *name = link ? after(c, link) : NULL;
+	cleanup_free char *target = xasprintf("/etc/alternatives/%s", name ? name : "");
 
 	if (after(c, "--remove") || after(c, "--remove-all") || after(c, "--auto"))
 		return;
-	if (link && !c->dynamic && rootfs_lookup(r->f->rootfs, link + (*link == '/')))
-		add(r, SCRIPT_DONE, c->line, text);
-	else if (link && !c->dynamic)
-		add(r, SCRIPT_HARMLESS, c->line, text); /* its choice was left out */
-	else
+	if (!name || c->dynamic)
 		add(r, SCRIPT_NOT_DONE, c->line, text);
+	else if (leads_to(r, link, target))
+		add(r, SCRIPT_DONE, c->line, text);
+	else /* its choice was left out, or a package has a file there, which it would leave */
+		add(r, SCRIPT_HARMLESS, c->line, text);
+}
+
+/* dpkg-divert: done when the path is diverted; one that is not has nothing to remove. */
+static void judge_diversion(struct report *r, const struct script_command *c, const char *text)
+{
+	bool diverted = false, remove = false;
+
+	for (size_t i = 1; i < c->count; i++) {
+		remove |= str_equal(c->words[i], "--remove");
+		for (size_t k = 0; k < r->f->rootfs->diversions.len && *c->words[i] == '/'; k++)
+			diverted |=
+				str_equal(c->words[i] + 1, r->f->rootfs->diversions.items[k].path);
+		if (str_equal(c->words[i], "--list") || str_equal(c->words[i], "--truename") ||
+		    str_equal(c->words[i], "--listpackage"))
+			return;
+	}
+	if (!remove || diverted)
+		add(r, diverted && !remove ? SCRIPT_DONE : SCRIPT_NOT_DONE, c->line, text);
 }
 
 static bool is_there(struct report *r, const char *path)
@@ -347,10 +395,13 @@ static bool compiles_python(const struct script_command *c)
 	return false;
 }
 
-/* "755" and "root:root" of something that is there and has them. */
+/* "755" and "root:staff" of something that is there and has them. */
 static bool has_attributes(struct report *r, const struct script_command *c)
 {
+	const char *colon = c->count == 3 ? strchr(c->words[1], ':') : NULL;
 	const struct rootfs_node *n;
+	cleanup_free char *user = NULL;
+	uint64_t uid, gid, own;
 
 	if (c->count != 3 || c->dynamic || c->words[2][0] != '/')
 		return false;
@@ -360,22 +411,90 @@ static bool has_attributes(struct report *r, const struct script_command *c)
 	if (str_equal(c->words[0], "chmod"))
 		return c->words[1][0] >= '0' && c->words[1][0] <= '7' &&
 		       strtoul(c->words[1], NULL, 8) == n->tar.mode;
-	return str_equal(c->words[0], "chown") && str_equal(c->words[1], "root:root") &&
-	       n->tar.uid == 0 && n->tar.gid == 0;
+	if (!str_equal(c->words[0], "chown") || !colon || !colon[1])
+		return false;
+	user = xstrndup(c->words[1], (size_t)(colon - c->words[1]));
+	return finish_user(r->f, user, &uid, &own) && finish_group(r->f, colon + 1, &gid) &&
+	       n->tar.uid == uid && n->tar.gid == gid;
 }
 
-/* mkdir, ln, install -d, rm: done when the end of it is what the image has. */
+/* Whether both lead to one file: in a merged root /bin/x and /usr/bin/x do. */
+static bool are_one(struct report *r, const char *a, const char *b)
+{
+	return *a == '/' && *b == '/' && is_there(r, a) &&
+	       rootfs_resolve(r->f->rootfs, a) == rootfs_resolve(r->f->rootfs, b);
+}
+
+/* ln -s TARGET LINK, or into a folder */
+static bool has_link(struct report *r, const struct script_command *c)
+{
+	const char *target = c->count > 3 ? c->words[c->count - 2] : "",
+		   *link = c->words[c->count - 1], *base = strrchr(target, '/');
+	cleanup_free char *below = xasprintf("%s/%s", link, base ? base + 1 : target);
+
+	return *target && *target != '-' &&
+	       (leads_to(r, link, target) || leads_to(r, below, target) ||
+		are_one(r, target, link));
+}
+
+/* cp FROM TO of two files that are the same in the image */
+static bool has_copy(struct report *r, const struct script_command *c)
+{
+	const struct rootfs_node *from, *to;
+	struct digest a, b;
+	struct error ignored = { 0 };
+
+	if (c->count != 3 || c->words[1][0] != '/' || c->words[2][0] != '/')
+		return false;
+	from = rootfs_file(r->f->rootfs, rootfs_resolve(r->f->rootfs, c->words[1]));
+	to = rootfs_file(r->f->rootfs, rootfs_resolve(r->f->rootfs, c->words[2]));
+	return from && to && from->owner && to->owner && from->tar.type == TAR_FILE &&
+	       to->tar.type == TAR_FILE && rootfs_digest(rootfs_entry(from), &a, &ignored) == 0 &&
+	       rootfs_digest(rootfs_entry(to), &b, &ignored) == 0 && digest_equal(&a, &b);
+}
+
+/* Whether anything is there that a pattern means. */
+static bool matches(struct report *r, const char *pattern)
+{
+	struct rootfs_nodes nodes = { 0 };
+	bool found = false;
+
+	rootfs_sorted(r->f->rootfs, &nodes);
+	for (size_t i = 0; i < nodes.len && !found; i++)
+		found = fnmatch(pattern + 1, nodes.items[i]->tar.path, FNM_PATHNAME) == 0;
+	vec_release(&nodes);
+	return found;
+}
+
+/* mkdir and rm of paths that are all there, or all not. */
+static bool are_there(struct report *r, const struct script_command *c, bool there)
+{
+	size_t count = 0;
+
+	for (size_t i = 1; i < c->count; i++) {
+		if (c->words[i][0] == '-' || (c->words[i][0] != '/' && there))
+			continue; /* an option, or its value */
+		if (c->words[i][0] != '/' ||
+		    (strpbrk(c->words[i], "*?[") ? there || matches(r, c->words[i])
+						 : is_there(r, c->words[i]) != there))
+			return false;
+		count++;
+	}
+	return count > 0;
+}
+
+/* mkdir, ln, cp, rm: where the image already is as they would leave it. */
 static bool has_come_true(struct report *r, const struct script_command *c)
 {
-	const char *last = c->words[c->count - 1];
-
 	if (c->dynamic || c->count < 2)
 		return false;
-	if (str_equal(c->words[0], "mkdir") || str_equal(c->words[0], "ln"))
-		return is_there(r, last);
+	if (str_equal(c->words[0], "mkdir"))
+		return are_there(r, c, true);
 	if (str_equal(c->words[0], "rm") || str_equal(c->words[0], "rmdir"))
-		return *last == '/' && !is_there(r, last);
-	return false;
+		return are_there(r, c, false);
+	if (str_equal(c->words[0], "ln"))
+		return has_link(r, c);
+	return str_equal(c->words[0], "cp") && has_copy(r, c);
 }
 
 /* sed -i, find -delete: commands that usually only look. */
@@ -406,24 +525,49 @@ static bool has_account(struct report *r, const struct script_command *c)
 	return strstr(strbuf_text(&text), line) != NULL;
 }
 
+static bool is_scratch_path(const char *path)
+{
+	static const char *const places[] = { "/run/",     "/var/run/",           "/tmp/",
+					      "/var/tmp/", "/var/lib/rpm-state/", "/var/cache/" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		if (str_starts(path, places[i]) && !strstr(path, ".."))
+			return true;
+	}
+	return false;
+}
+
 /* What only changes places that are empty when a container starts, or are scratch of packages. */
 static bool is_scratch(const struct script_command *c)
 {
 	static const char *const commands[] = { "mkdir", "chmod", "chown", "mv",
-						"cp",    "ln",    "rm",    "install" },
-				 *const places[] = {
-					 "/run/",     "/var/run/",           "/tmp/",
-					 "/var/tmp/", "/var/lib/rpm-state/", "/var/cache/"
-				 };
-	const char *last = c->words[c->count - 1];
+						"cp",    "ln",    "rm",    "install" };
 
-	if (c->count < 2 || !listed(commands, ARRAY_LEN(commands), c->words[0]))
+	return c->count > 1 && listed(commands, ARRAY_LEN(commands), c->words[0]) &&
+	       is_scratch_path(c->words[c->count - 1]);
+}
+
+/* Commands that change nothing: they only look, print or compute. */
+static bool is_silent(const struct script_command *c)
+{
+	const char *word = c->words[0];
+
+	if (c->file && !is_scratch_path(c->file))
 		return false;
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		if (str_starts(last, places[i]) && !strstr(last, ".."))
-			return true;
-	}
-	return false;
+	if (str_equal(word, "}") || (str_equal(word, "exec") && c->count == 1))
+		return true;
+	return listed(silent, ARRAY_LEN(silent), word) && !changes_files(c);
+}
+
+/* Whether the image is as the command would have left it. */
+static bool is_done(struct report *r, const struct script_command *c)
+{
+	if (finish_was_applied(r->f, r->c, r->script, c))
+		return true;
+	if (c->file && !is_scratch_path(c->file)) /* what is in it is not known */
+		return false;
+	return is_done_as_a_whole(r->f, c->words[0]) || has_come_true(r, c) ||
+	       has_attributes(r, c) || has_account(r, c);
 }
 
 static void judge(struct report *r, const struct script_command *c)
@@ -431,14 +575,14 @@ static void judge(struct report *r, const struct script_command *c)
 	const char *word = c->words[0];
 	cleanup_free char *text = command_text(c);
 
-	if (!c->active || (c->condition && c->count < 2) ||
-	    (listed(silent, ARRAY_LEN(silent), word) && !changes_files(c)))
+	if (!c->active || (c->condition && c->count < 2) || is_silent(c))
 		return;
-	if (str_ends(word, "alternatives"))
-		judge_alternative(r, c, text);
-	else if (listed(done, ARRAY_LEN(done), word) || has_come_true(r, c) ||
-		 has_attributes(r, c) || has_account(r, c))
+	if (is_done(r, c))
 		add(r, SCRIPT_DONE, c->line, text);
+	else if (str_ends(word, "alternatives"))
+		judge_alternative(r, c, text);
+	else if (str_equal(word, "dpkg-divert"))
+		judge_diversion(r, c, text);
 	else if (listed(harmless, ARRAY_LEN(harmless), word) || compiles_python(c) || is_scratch(c))
 		add(r, SCRIPT_HARMLESS, c->line, text);
 	else if (!c->condition)

@@ -83,6 +83,7 @@ static int take_command(void *user, const struct component *c, const struct scri
 			struct error *err)
 {
 	struct shells *s = user;
+	int rc = command->count > 1 && !command->dynamic;
 
 	(void)c;
 	(void)err;
@@ -92,8 +93,10 @@ static int take_command(void *user, const struct component *c, const struct scri
 	for (size_t i = 1; i < command->count && !command->dynamic; i++) {
 		if (command->words[i][0] == '/' && !strchr(command->words[i], '\n'))
 			add_both(s, command->words[i]);
+		else
+			rc = 0;
 	}
-	return 0;
+	return rc;
 }
 
 static int collect(struct shells *s, const char *template, struct error *err)

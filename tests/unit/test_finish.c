@@ -66,6 +66,7 @@ static void put(struct site *s, const char *package, const char *postinst, const
 	struct component *c = deb(package, postinst);
 	struct error err = { 0 };
 
+	finish_diversions(c, &s->rootfs);
 	component_add_text(c, path, 0755, slice_str(text));
 	assert_ok(rootfs_add(&s->rootfs, c, &err), err);
 }
@@ -411,6 +412,109 @@ static void test_what_no_action_has_done_is_said_with_its_line(void **state)
 	assert_int_equal(action_of(&s, "lua")->fate, SCRIPT_NOT_DONE);
 }
 
+/* The fates of a script's commands, one letter each in their order: d(one), h(armless), n(ot). */
+static void assert_fates(const char *script, const char *want)
+{
+	static const char letters[] = { [SCRIPT_DONE] = 'd',
+					[SCRIPT_HARMLESS] = 'h',
+					[SCRIPT_NOT_DONE] = 'n',
+					[SCRIPT_ACCEPTED] = 'a' };
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *text = xasprintf("#!/bin/sh\nset -e\n%s", script);
+	cleanup_strbuf struct strbuf got = { 0 };
+
+	open_site(&s, "{}");
+	put(&s, "libcap2-bin", NULL, "usr/sbin/setcap", "x");
+	put(&s, "debianutils", NULL, "usr/share/debianutils/shells", "/bin/sh\n");
+	put(&s, "base-passwd", NULL, "usr/share/base-passwd/group.master",
+	    "root:*:0:\nadm:*:4:\nstaff:*:50:\n");
+	put(&s, "tool", text, "usr/bin/tool", "x");
+	finish_well(&s);
+	for (size_t i = 0; i < s.finish.actions.len; i++) {
+		if (str_equal(s.finish.actions.items[i].package, "tool"))
+			strbuf_addc(&got, letters[s.finish.actions.items[i].fate]);
+	}
+	if (!str_equal(strbuf_text(&got), want))
+		fail_msg("%s: %s, not %s", script, strbuf_text(&got), want);
+}
+
+static void test_what_an_action_has_applied_is_reported_as_done(void **state)
+{
+	static const char *const scripts[][2] = {
+		{ "adduser --system --group --home /var/lib/t t\nadduser t adm\n", "dd" },
+		{ "addgroup --system t\nchown root:t /usr/bin/tool\n", "dd" },
+		{ "groupadd -r t\nchgrp t /usr/bin/tool\nchmod 2755 /usr/bin/tool\n", "ddd" },
+		{ "chmod u+s /usr/bin/tool\nchmod g-w,o= /usr/bin/tool\n", "dd" },
+		{ "chown root:adm /usr/bin/tool\nchown root:root /usr/bin/tool\n", "dd" },
+		{ "dpkg-statoverride --update --add root adm 4710 /usr/bin/tool\n", "d" },
+		{ "if setcap cap_net_raw+ep /usr/bin/tool; then chmod u-s /usr/bin/tool; fi\n",
+		  "dd" },
+		{ "mkdir -m 750 -p /var/lib/t\ninstall -d -o root -g adm -m 2750 /srv/t\n", "dd" },
+		{ "ln -s tool /usr/bin/link\ncp /usr/bin/tool /etc/copy\n", "dd" },
+		{ "cat >/etc/made <<EOF\nx\nEOF\necho x >/etc/echoed\n", "dd" },
+		{ "touch /var/log/t\nchown root:adm /var/log/t\nucf /usr/bin/tool /etc/t\n",
+		  "ddd" },
+		{ "add-shell /bin/t\nldconfig\nupdate-shells\n", "dhd" },
+		{ "for i in a b; do mkdir /srv/$i; done\n", "dd" },
+		{ "t() { mkdir \"$1\"; }\nt /srv/a\nt /srv/b\n", "dd" },
+		{ "rm -f /etc/nothing /etc/no*\nln -s /bin/tool /usr/bin/tool\n", "dd" },
+		{ "dpkg-divert --add --rename --package tool --divert /usr/bin/y /usr/bin/x\n",
+		  "d" },
+		{ "# Automatically added by dh_usrlocal\nwhile read line; do\n set -- $line\n"
+		  " dir=\"$1\"\n mkdir -p \"$dir\"\n chown \"$3:$4\" \"$dir\"\ndone << DATA\n"
+		  "/usr/local/share/t default\nDATA\n",
+		  "dd" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++)
+		assert_fates(scripts[i][0], scripts[i][1]);
+}
+
+static void test_what_was_applied_in_part_or_not_for_sure_is_not_done(void **state)
+{
+	static const char *const scripts[][2] = {
+		{ "if unknown; then chown root:adm /usr/bin/tool; fi\n", "n" },
+		{ "if unknown; then chmod u+s /usr/bin/tool; fi\n", "n" },
+		{ "if unknown; then mkdir /srv/t; fi\n", "n" },
+		{ "chown nobody-knows /usr/bin/tool\nchown root:adm /usr/bin/other\n", "nn" },
+		{ "chmod u+s /usr/bin/tool /usr/bin/other\nchmod --reference /a /usr/bin/tool\n",
+		  "nn" },
+		{ "chmod -R 700 /usr/bin\nchmod u+X /usr/bin/tool\n", "nn" },
+		{ "dpkg-statoverride --update --add t t 4710 /usr/bin/tool\n", "n" },
+		{ "setcap cap_nothing+ep /usr/bin/tool\nsetcap -r /usr/bin/tool\n", "nn" },
+		{ "adduser t\nadduser t adm\nusermod -L t\nadduser --system $name\n", "nnnn" },
+		{ "ln -s other /usr/bin/tool\ncp /usr/bin/tool /usr/sbin/setcap2/../x\n", "nn" },
+		{ "echo x >/usr/bin/tool\necho x >>/etc/more\necho x >\"$conf\"\n", "nnn" },
+		{ "{ echo x; } >/etc/more\ncat /etc/x | tee /etc/y\n", "nn" },
+		{ "ucf $new /etc/t\nrm /usr/bin/tool\nrm -f /usr/bin/t*\n", "nnn" },
+		{ "add-shell $shell\nupdate-ca-certificates\neval \"$x\"\nexec /usr/bin/tool\n",
+		  "nnnn" },
+		{ "update-alternatives --install /usr/bin/t t $path 1\n", "n" },
+		{ "sed -i s/a/b/ /etc/x\nmv /usr/bin/tool /usr/bin/t\n", "nn" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++)
+		assert_fates(scripts[i][0], scripts[i][1]);
+}
+
+static void test_commands_that_change_nothing_of_the_image_are_no_actions(void **state)
+{
+	static const char *const scripts[][2] = {
+		{ "echo x\necho y >&2\necho z >/dev/null\nexec 1>&2\n", "" },
+		{ "grep -q x /etc/x 2>/dev/null || true\n", "" },
+		{ "dpkg-divert --remove --rename /usr/bin/x\ndpkg-divert --list x\n", "" },
+		{ "mkdir /run/t\necho x >/run/t/x\n", "h" },
+		{ "systemctl daemon-reload\ndpkg-trigger x\n", "hh" },
+		{ "update-alternatives --install /usr/bin/tool tool /usr/bin/missing 1\n", "h" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(scripts); i++)
+		assert_fates(scripts[i][0], scripts[i][1]);
+}
+
 static void test_what_is_there_already_stays(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
@@ -446,6 +550,9 @@ int main(void)
 		cmocka_unit_test(test_cuda_gets_its_links_and_the_stub_off_every_path),
 		cmocka_unit_test(test_a_toolkit_with_lib_beside_it_has_the_stub_there),
 		cmocka_unit_test(test_what_no_action_has_done_is_said_with_its_line),
+		cmocka_unit_test(test_what_an_action_has_applied_is_reported_as_done),
+		cmocka_unit_test(test_what_was_applied_in_part_or_not_for_sure_is_not_done),
+		cmocka_unit_test(test_commands_that_change_nothing_of_the_image_are_no_actions),
 		cmocka_unit_test(test_what_is_there_already_stays),
 	};
 

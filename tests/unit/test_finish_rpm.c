@@ -297,6 +297,7 @@ static void test_scriptlets_are_reported_by_their_interpreters(void **state)
 
 	(void)state;
 	open_site(&s);
+	component_add_text(c, "lib64/ld-linux-x86-64.so.2", 0755, slice_str("elf"));
 	add_script(c, "post", "/sbin/ldconfig", "");
 	add_script(c, "pretrans", "<lua>", "os.execute('x')\n");
 	add_script(c, "posttrans", "/usr/bin/python3", "import os\n");

@@ -153,6 +153,40 @@ static void test_lines_are_counted_over_continuations(void **state)
 	vec_release(&commands);
 }
 
+static void test_the_file_of_an_output_is_told(void **state)
+{
+	static const struct {
+		const char *script, *file, *output;
+	} cases[] = {
+		{ "a >/x", "/x", "/x" },
+		{ "a 1>/x", "/x", "/x" },
+		{ "a >>/x", "/x", NULL },
+		{ "a >$name", "$name", NULL },
+		{ "{ a >/x; }", "/x", "/x" },
+		{ "{ :; } >/x", "/x", "/x" },
+		{ "a 2>/x", NULL, NULL },
+		{ "a >&2", NULL, NULL },
+		{ "a >/dev/null", NULL, "/dev/null" },
+		{ "a </x", NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct script_commands commands = { 0 };
+		cleanup_arena struct arena arena = { 0 };
+		const struct script_command *last;
+
+		script_words(slice_str(cases[i].script), &arena, &commands);
+		assert_true(commands.len > 0);
+		last = &commands.items[commands.len - 1];
+		assert_int_equal(last->file != NULL, cases[i].file != NULL);
+		assert_int_equal(last->output != NULL, cases[i].output != NULL);
+		assert_true(!last->file || str_equal(last->file, cases[i].file));
+		assert_true(!last->output || str_equal(last->output, cases[i].output));
+		vec_release(&commands);
+	}
+}
+
 static void test_text_that_never_closes_ends_all_the_same(void **state)
 {
 	static const char *const texts[] = {
@@ -176,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_functions_count_where_they_are_defined),
 		cmocka_unit_test(test_what_is_reached_for_sure_is_told_from_what_may_be),
 		cmocka_unit_test(test_lines_are_counted_over_continuations),
+		cmocka_unit_test(test_the_file_of_an_output_is_told),
 		cmocka_unit_test(test_text_that_never_closes_ends_all_the_same),
 	};
 
