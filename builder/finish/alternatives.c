@@ -24,6 +24,7 @@ struct alternative {
 	bool rpm;    /* the first to register it was an .rpm */
 	bool manual; /* the base image's choice, made by hand: it stays */
 	VEC(struct choice) choices;
+	VEC(struct slave) slaves; /* of the base image's record, without a path */
 };
 
 struct alternatives {
@@ -38,6 +39,7 @@ static void alternatives_release(struct alternatives *a)
 		for (size_t k = 0; k < a->items.items[i]->choices.len; k++)
 			vec_release(&a->items.items[i]->choices.items[k].slaves);
 		vec_release(&a->items.items[i]->choices);
+		vec_release(&a->items.items[i]->slaves);
 	}
 	vec_release(&a->items);
 	arena_release(&a->arena);
@@ -62,38 +64,76 @@ static const char *take_line(struct alternatives *a, struct slice *rest)
 	return slice_cut(rest, '\n', &line) ? arena_slice(&a->arena, line) : "";
 }
 
+/* Names become files below /etc/alternatives, links and paths are absolute. */
+static bool is_plain_name(const char *name)
+{
+	return *name && !strchr(name, '/') && !str_equal(name, ".") && !str_equal(name, "..") &&
+	       !strpbrk(name, "\n$`");
+}
+
+static bool is_path(const char *path)
+{
+	return path[0] == '/' && !strstr(path, "/../") && !str_ends(path, "/..") &&
+	       !strstr(path, "//") && !strstr(path, "/./") && !str_ends(path, "/") &&
+	       !strpbrk(path, "\n$`") && path[1];
+}
+
+/* Names and links of slaves, until an empty line. */
+static bool parse_slaves(struct alternatives *a, struct slice *rest, struct alternative *out)
+{
+	const char *line;
+
+	while (*(line = take_line(a, rest))) {
+		struct slave s = { .name = line };
+
+		s.link = take_line(a, rest);
+		if (!is_plain_name(s.name) || !is_path(s.link))
+			return false;
+		vec_push(&out->slaves, s);
+	}
+	return true;
+}
+
+static bool parse_choice(struct alternatives *a, struct slice *rest,
+			 const struct alternative *alternative, struct choice *out)
+{
+	if (!is_path(out->path) || !read_priority(take_line(a, rest), &out->priority))
+		return false;
+	for (size_t i = 0; i < alternative->slaves.len; i++) {
+		struct slave s = alternative->slaves.items[i];
+
+		s.path = take_line(a, rest);
+		if (*s.path && !is_path(s.path))
+			return false;
+		if (*s.path)
+			vec_push(&out->slaves, s);
+	}
+	return true;
+}
+
 /*
  * The choices that the base image registered: "auto", the link, name and link of each slave, an
- * empty line; then of each choice its path, priority, and a path for each slave.
+ * empty line; then of each choice its path, priority, and a path for each slave. What follows
+ * something that cannot be is not read.
  */
 static void parse_record(struct alternatives *a, struct alternative *alternative, struct slice rest)
 {
-	VEC(struct slave) slaves = { 0 };
-	const char *line;
+	bool manual = str_equal(take_line(a, &rest), "manual");
+	const char *link = take_line(a, &rest), *line;
 
-	alternative->manual = str_equal(take_line(a, &rest), "manual");
-	alternative->link = take_line(a, &rest);
-	while (*(line = take_line(a, &rest))) {
-		struct slave s = { .name = line };
-
-		s.link = take_line(a, &rest);
-		vec_push(&slaves, s);
-	}
+	if (!is_path(link) || !parse_slaves(a, &rest, alternative))
+		return;
+	alternative->manual = manual;
+	alternative->link = link;
 	while (*(line = take_line(a, &rest))) {
 		struct choice choice = { .path = line };
 
-		if (!read_priority(take_line(a, &rest), &choice.priority))
-			break;
-		for (size_t i = 0; i < slaves.len; i++) {
-			struct slave s = slaves.items[i];
-
-			s.path = take_line(a, &rest);
-			if (*s.path)
-				vec_push(&choice.slaves, s);
+		if (!parse_choice(a, &rest, alternative, &choice)) {
+			vec_release(&choice.slaves);
+			return;
 		}
 		vec_push(&alternative->choices, choice);
 	}
-	vec_release(&slaves);
 }
 
 static void read_base(struct alternatives *a, struct alternative *alternative)
@@ -120,19 +160,6 @@ static struct alternative *find(struct alternatives *a, const char *name, const 
 	vec_push(&a->items, alternative);
 	read_base(a, alternative);
 	return alternative;
-}
-
-/* Names become files below /etc/alternatives, links and paths are absolute. */
-static bool is_plain_name(const char *name)
-{
-	return *name && !strchr(name, '/') && !str_equal(name, ".") && !str_equal(name, "..") &&
-	       !strpbrk(name, "\n$`");
-}
-
-static bool is_path(const char *path)
-{
-	return path[0] == '/' && !strstr(path, "/../") && !str_ends(path, "/..") &&
-	       !strpbrk(path, "\n$`") && path[1];
 }
 
 /* update-alternatives [options] --install LINK NAME PATH PRIORITY [--slave LINK NAME PATH]… */

@@ -20,6 +20,8 @@ static bool is_taken(struct finish *f, const char *path)
 	struct error ignored = { 0 };
 	const char *placed = rootfs_place(f->rootfs, path, &ignored);
 
+	if (!*path || str_ends(path, "/")) /* no name to put something at */
+		return true;
 	return placed && rootfs_lookup(f->rootfs, placed) != NULL;
 }
 

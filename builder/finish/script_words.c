@@ -387,8 +387,8 @@ static void finish_command(struct walker *w, struct pending *p)
 		if (w->out->len < COMMANDS_MAX)
 			vec_push(w->out, c);
 	} else if (p->count) {
-		take_result(p, YES); /* an assignment */
-	} else if (c.file && w->out->len < COMMANDS_MAX) {         /* of a whole block; "}" stands for it */
+		take_result(p, YES);                       /* an assignment */
+	} else if (c.file && w->out->len < COMMANDS_MAX) { /* of a whole block; "}" stands for it */
 		c.words = arena_array(w->lexer.arena, 1, sizeof(*c.words));
 		c.words[0] = "}";
 		c.count = 1;

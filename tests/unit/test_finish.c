@@ -16,6 +16,7 @@ struct site {
 static void site_release(struct site *s)
 {
 	vec_release(&s->finish.actions);
+	vec_release(&s->finish.overrides);
 	rootfs_release(&s->rootfs);
 	stack_release(&s->stack);
 	arena_release(&s->arena);
@@ -449,7 +450,7 @@ static void test_what_an_action_has_applied_is_reported_as_done(void **state)
 		{ "dpkg-statoverride --update --add root adm 4710 /usr/bin/tool\n", "d" },
 		{ "if setcap cap_net_raw+ep /usr/bin/tool; then chmod u-s /usr/bin/tool; fi\n",
 		  "dd" },
-		{ "mkdir -m 750 -p /var/lib/t\ninstall -d -o root -g adm -m 2750 /srv/t\n", "dd" },
+		{ "mkdir -m 750 -p /var/lib/t/\ninstall -d -o root -g adm -m 2750 /srv/t\n", "dd" },
 		{ "ln -s tool /usr/bin/link\ncp /usr/bin/tool /etc/copy\n", "dd" },
 		{ "cat >/etc/made <<EOF\nx\nEOF\necho x >/etc/echoed\n", "dd" },
 		{ "touch /var/log/t\nchown root:adm /var/log/t\nucf /usr/bin/tool /etc/t\n",
