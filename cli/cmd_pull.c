@@ -39,10 +39,11 @@ const struct command command_pull = {
 		"the store, below partials/.\n"
 		"\n"
 		"Credentials are found as `gpuimg push` finds them.",
-	.examples = "gpuimg pull registry.example.org/ml/trainer:2.3 oci:trainer:2.3"
-		    "    # a layout\n"
-		    "gpuimg pull --platform linux/arm64 nvcr.io/nvidia/cuda:12.9.1-base-ubuntu24.04 "
-		    "oci-archive:cuda.tar    # another platform's",
+	.examples =
+		"gpuimg pull registry.example.org/ml/trainer:2.3 oci:trainer:2.3"
+		"    # a layout\n"
+		"gpuimg pull --platform linux/arm64 nvcr.io/nvidia/cuda:12.9.1-base-ubuntu24.04 "
+		"oci-archive:cuda.tar    # another platform's",
 	.options = options,
 	.args_min = 2,
 	.args_max = 2,

@@ -8,14 +8,19 @@ extern const struct command command_init;
 extern const struct command command_inspect;
 extern const struct command command_lint;
 extern const struct command command_lock;
+extern const struct command command_login;
+extern const struct command command_logout;
+extern const struct command command_ls;
 extern const struct command command_matrix;
 extern const struct command command_plan;
 extern const struct command command_pull;
 extern const struct command command_push;
 extern const struct command command_resolve;
+extern const struct command command_rm;
 extern const struct command command_sbom;
 extern const struct command command_schema;
 extern const struct command command_store;
+extern const struct command command_tag;
 extern const struct command command_test;
 extern const struct command command_verify;
 
@@ -28,14 +33,19 @@ const struct command *const commands[] = {
 	&command_inspect,
 	&command_lint,
 	&command_lock,
+	&command_login,
+	&command_logout,
+	&command_ls,
 	&command_matrix,
 	&command_plan,
 	&command_pull,
 	&command_push,
 	&command_resolve,
+	&command_rm,
 	&command_sbom,
 	&command_schema,
 	&command_store,
+	&command_tag,
 	&command_test,
 	&command_verify,
 	NULL,

@@ -17,7 +17,8 @@ struct image_source *image_copy_source(const struct image_name *name,
 		return registry_source(&name->ref, client, err);
 	if (name->transport == TRANSPORT_ROOTFS) {
 		error_set(err, ERROR_USAGE,
-			  "'%s': an unpacked root is no image; what is copied is a layout, an archive "
+			  "'%s': an unpacked root is no image; what is copied is a layout, an "
+			  "archive "
 			  "or another registry's image",
 			  name->text);
 		return NULL;
@@ -330,8 +331,9 @@ static int choose(struct running *r, struct error *err)
 
 	r->source = r->opened;
 	if (wanted && option_given(r->copy->in, "all-platforms"))
-		return error_set(err, ERROR_USAGE, "--platform and --all-platforms exclude each "
-						   "other");
+		return error_set(err, ERROR_USAGE,
+				 "--platform and --all-platforms exclude each "
+				 "other");
 	if (wanted && platform_parse(wanted, &r->arena, &platform, err) < 0)
 		return -1;
 	if (!wanted && all && r->to.kind != TO_DOCKER_ARCHIVE)
@@ -343,8 +345,8 @@ static int choose(struct running *r, struct error *err)
 		if (!type || type->kind != MEDIA_INDEX)
 			return 0;
 	}
-	r->source = source_of_platform(r->opened, r->copy->from.text, wanted ? &platform : NULL,
-				       err);
+	r->source =
+		source_of_platform(r->opened, r->copy->from.text, wanted ? &platform : NULL, err);
 	return r->source ? 0 : -1;
 }
 

@@ -12,24 +12,25 @@
 #include "oci/reference.h"
 #include "registry/client.h"
 
-#define REGISTRY_OPTIONS                                                                    \
-	{ .name = "authfile",                                                               \
-	  .value = "FILE",                                                                  \
-	  .help = "credentials file to ask before all others" },                            \
-		{ .name = "username",                                                       \
-		  .letter = 'u',                                                            \
-		  .value = "NAME",                                                          \
-		  .help = "user name; the password is read with --password-stdin" },        \
+#define REGISTRY_OPTIONS                                                                       \
+	{ .name = "authfile",                                                                  \
+	  .value = "FILE",                                                                     \
+	  .help = "credentials file to ask before all others" },                               \
+		{ .name = "username",                                                          \
+		  .letter = 'u',                                                               \
+		  .value = "NAME",                                                             \
+		  .help = "user name; the password is read with --password-stdin" },           \
 		{ .name = "password-stdin", .help = "read the password from standard input" }, \
-		{ .name = "anonymous", .help = "use no credentials" },                      \
-		{ .name = "allow-realm",                                                    \
-		  .value = "HOST",                                                          \
-		  .repeatable = true,                                                       \
-		  .help = "token server outside the registry's domain that may see the "    \
-			  "credentials" },                                                  \
-		{ .name = "tls-ca",                                                         \
-		  .value = "FILE",                                                          \
-		  .help = "CA certificates to trust besides the system's" }
+		{ .name = "anonymous", .help = "use no credentials" },                         \
+		{ .name = "allow-realm",                                                       \
+		  .value = "HOST",                                                             \
+		  .repeatable = true,                                                          \
+		  .help = "token server outside the registry's domain that may see the "       \
+			  "credentials" },                                                     \
+	{                                                                                      \
+		.name = "tls-ca", .value = "FILE",                                             \
+		.help = "CA certificates to trust besides the system's"                        \
+	}
 
 struct registry_arg {
 	struct client_options client; /* for the commands; points into what follows */

@@ -364,6 +364,20 @@ static int greet(struct client_repository *r, struct error *err)
 	return 0;
 }
 
+/* What a token is to allow; NULL: nothing. */
+static char *scope_of(const char *repository, enum client_access access)
+{
+	static const char *const actions[] = {
+		[CLIENT_PULL] = "pull", [CLIENT_PUSH] = "pull,push", [CLIENT_DELETE] = "pull,delete"
+	};
+
+	if (access == CLIENT_LOGIN)
+		return NULL;
+	if (access == CLIENT_CATALOG)
+		return xstrdup("registry:catalog:*");
+	return xasprintf("repository:%s:%s", repository, actions[access]);
+}
+
 struct client_repository *client_repository_open(const char *registry, const char *repository,
 						 enum client_access access,
 						 const struct client_options *options,
@@ -376,8 +390,7 @@ struct client_repository *client_repository_open(const char *registry, const cha
 	r->name = xstrdup(repository);
 	r->access = access;
 	r->options = options;
-	r->scope = xasprintf("repository:%s:%s", repository,
-			     access == CLIENT_PUSH ? "pull,push" : "pull");
+	r->scope = scope_of(repository, access);
 	if (greet(r, err) == 0)
 		return r;
 	client_repository_close(r);

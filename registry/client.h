@@ -38,7 +38,13 @@ struct client_options {
 	uint64_t commit_wait_ms; /* for a blob to appear after a lost answer; 0: by its size */
 };
 
-enum client_access { CLIENT_PULL, CLIENT_PUSH };
+enum client_access {
+	CLIENT_PULL,
+	CLIENT_PUSH,
+	CLIENT_DELETE,
+	CLIENT_CATALOG, /* the names of repositories; `repository` is "" */
+	CLIENT_LOGIN,   /* nothing but who we are; `repository` is "" */
+};
 
 struct client_repository;
 

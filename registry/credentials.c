@@ -66,8 +66,7 @@ static void set_password(struct credential *c, const char *username, const char 
 
 /* Keys of configuration files. */
 
-/* "https://host/v1/" → "host"; Docker Hub's many names → "docker.io". Heap. */
-static char *normalise(const char *key)
+char *credential_key_host(const char *key)
 {
 	static const char *const hub[] = { "index.docker.io", "registry-1.docker.io" };
 	const char *at = strstr(key, "://");
@@ -94,7 +93,7 @@ static char *normalise(const char *key)
 /* How much of "host/repository" the key covers; 0: another place. */
 static size_t coverage(const char *key, const char *target)
 {
-	cleanup_free char *k = normalise(key);
+	cleanup_free char *k = credential_key_host(key);
 	size_t len = strlen(k);
 
 	if (!len || strncmp(target, k, len) || (target[len] != 0 && target[len] != '/'))
@@ -175,7 +174,7 @@ static int parse_auth(const json_t *entry, struct credential *out, struct error 
 
 static char *target_of(const char *registry, const char *repository)
 {
-	cleanup_free char *host = normalise(registry);
+	cleanup_free char *host = credential_key_host(registry);
 
 	return xasprintf("%s/%s", host, repository ? repository : "");
 }
@@ -247,7 +246,7 @@ int credential_parse_helper(struct slice text, struct credential *out, struct er
 	return 0;
 }
 
-static const char *helper_key(const char *registry)
+const char *credential_key(const char *registry)
 {
 	return str_equal(registry, "docker.io") ? "https://index.docker.io/v1/" : registry;
 }
@@ -259,7 +258,7 @@ static int ask_helper(const char *helper, const char *registry, struct credentia
 	cleanup_free char *program = xasprintf("docker-credential-%s", helper);
 	const char *const argv[] = { program, "get", NULL };
 	struct process p = { .argv = argv,
-			     .stdin_data = slice_str(helper_key(registry)),
+			     .stdin_data = slice_str(credential_key(registry)),
 			     .timeout_ms = HELPER_TIMEOUT_MS,
 			     .output_limit = CONFIG_BYTES_MAX };
 	cleanup_process struct process_result r = { 0 };

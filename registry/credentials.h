@@ -63,6 +63,11 @@ int credential_parse_config(struct slice text, const char *registry, const char 
 			    struct credential_entry *out, struct error *err) MUST_USE;
 /* What a helper printed. ERROR_FORMAT. */
 int credential_parse_helper(struct slice text, struct credential *out, struct error *err) MUST_USE;
+/* The host (and path) of a key: "https://host/v1/" gives "host"; Docker Hub's many names give
+ * "docker.io". Heap. */
+char *credential_key_host(const char *key);
+/* The key under which docker keeps a registry. */
+const char *credential_key(const char *registry);
 /* "Basic …" of a password credential; heap. */
 char *credential_basic(const struct credential *c);
 

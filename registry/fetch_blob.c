@@ -129,8 +129,8 @@ static enum outcome fetch_part(struct blob_fetch *f, struct client *c, bool rang
 /* From one repository, as long as bytes come. */
 static enum outcome fetch_from(struct blob_fetch *f, struct client *c, struct error *err)
 {
-	unsigned tries = client_options_of(c)->tries ? client_options_of(c)->tries
-						     : IDLE_TRIES_DEFAULT;
+	unsigned tries =
+		client_options_of(c)->tries ? client_options_of(c)->tries : IDLE_TRIES_DEFAULT;
 	bool ranged = true;
 
 	for (unsigned idle = 0;;) {

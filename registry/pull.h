@@ -22,7 +22,7 @@ struct pull_progress {
 typedef void pull_progress_fn(void *user, const struct pull_progress *p);
 
 struct pull_request {
-	struct image_source *source;       /* of the documents; and of the blobs if remote is NULL */
+	struct image_source *source; /* of the documents; and of the blobs if remote is NULL */
 	const struct image_source *remote; /* a registry_source that has the blobs; or NULL */
 	const char *partials;              /* folder, made when missing; wanted with remote */
 	const char *layout;                /* folder, made when missing */

@@ -62,6 +62,8 @@ static const char *advice(const struct refusal *about, int status)
 			return "the repository may have to be created first, or the credentials do "
 			       "not show it";
 		return "check the name and the tag";
+	case 405:
+		return "this registry does not allow it; its administrator may turn it on";
 	case 413:
 		return "the registry or a proxy before it limits the size of a request; smaller "
 		       "layers, or a higher limit there, would pass";

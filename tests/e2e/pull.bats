@@ -104,3 +104,160 @@ make_index() {
 	same_blobs layout back
 	[ ! -e store/partials ]
 }
+
+# pull_server MODE [ARGUMENT]: sets REGISTRY; its requests are lines of $WORK/requests.
+pull_server() {
+	: >"$WORK/requests"
+	start_server pull_server.py "$WORK/layout" "$WORK/requests" "$@"
+	REGISTRY=127.0.0.1:$PORT
+}
+
+big() { basename "$(find layout/blobs -size +1M)"; }
+
+# Bytes asked for: the ranges of the big blob, in order.
+ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range // "all"] | join(" ")' requests; }
+
+@test "a line that is cut again and again delays a pull only" {
+	pull_server cut 2500000
+	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	[ "$(digest_of got v1)" = "$DIGEST" ]
+	same_blobs layout got
+	[[ "$(ranges)" == all\ bytes=*-\ bytes=*-\ bytes=*- ]]
+}
+
+@test "ranges that are ignored or misread cost time, not correctness" {
+	pull_server ignore 2500000
+	gpuimg pull "$REGISTRY/app:v1" oci:one:v1
+	same_blobs layout one
+	pull_server misread 2500000
+	gpuimg pull "$REGISTRY/app:v1" oci:two:v1
+	same_blobs layout two
+	[[ "$(ranges)" == all\ bytes=*-\ all ]]
+}
+
+@test "what a killed pull got is where the next goes on" {
+	pull_server cut 1000000
+	mkdir -p store/partials
+	head -c 4000000 "layout/blobs/sha256/$(big)" >"store/partials/sha256-$(big)"
+	run -0 gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	[[ "$output" == *"resumed at"* ]]
+	[[ "$(ranges)" == bytes=4000000-* ]]
+	same_blobs layout got
+	# One that holds something else is thrown away.
+	head -c 4000000 /dev/zero >"store/partials/sha256-$(big)"
+	gpuimg pull "$REGISTRY/app:v1" oci:other:v1
+	same_blobs layout other
+	[ -z "$(ls store/partials)" ]
+}
+
+@test "a registry that lies about bytes, sizes, digests or encodings is found out" {
+	pull_server flip-once
+	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+	local mode
+	for mode in flip long encoded; do
+		pull_server $mode
+		run -3 gpuimg pull "$REGISTRY/app:v1" oci:$mode:v1
+		[[ "$output" == *"$REGISTRY/app"* ]]
+		[[ "$output" == *"GET blob sha256:"* ]]
+		[ ! -e "$mode/blobs/sha256/$(big)" ]
+		[ "$(jq '.manifests | length' $mode/index.json 2>/dev/null || echo 0)" = 0 ]
+		[ -z "$(ls store/partials)" ]
+	done
+	pull_server wrong-manifest
+	run -3 gpuimg pull "$REGISTRY/app@$DIGEST" oci:wrong:v1
+	[[ "$output" == *"another digest"* ]]
+}
+
+@test "credentials do not follow a redirect to another host" {
+	start_server pull_server.py "$WORK/layout" "$WORK/foreign" good 1
+	local foreign=$PORT
+	pull_server redirect "$foreign"
+	docker_config joe s3cret-canary
+	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+	[ "$(jq -s 'map(.credentials) | any' requests)" = true ]
+	[ -s foreign ]
+	[ "$(jq -s 'map(.credentials) | any' foreign)" = false ]
+}
+
+@test "too small a disk is said before anything comes" {
+	need unshare
+	unshare -rm true 2>/dev/null || skip "no user namespaces"
+	pull_server good
+	mkdir small-disk
+	run -3 unshare -rm sh -c "mount -t tmpfs -o size=4m none small-disk && GPUIMG_STORE=$WORK/small-disk/store '$GPUIMG' pull $REGISTRY/app:v1 oci:small-disk/got:v1"
+	[[ "$output" == *"are to come, and there is room for"* ]]
+	[[ "$(ranges)" == "" ]]
+}
+
+@test "tags are listed over all pages, repositories where the registry tells" {
+	pull_server good
+	run -0 gpuimg ls "$REGISTRY/app"
+	[ "$output" = $'a\nb\nc\nz' ]
+	[ "$(gpuimg ls --all "$REGISTRY/app" | grep -c '^sha256-.*[.]sig$')" = 1 ]
+	start_registry
+	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/one/app:v1"
+	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/two:v1"
+	run -0 gpuimg ls "$REGISTRY"
+	[ "$output" = $'one/app\ntwo' ]
+	run -3 gpuimg ls "$REGISTRY/three"
+	[[ "$output" == *three*404*NAME_UNKNOWN* ]]
+}
+
+@test "an image gets more tags, and is removed by its digest" {
+	start_registry
+	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/app:v1"
+	run -0 gpuimg tag "$REGISTRY/app:v1" 1 latest
+	[ "${lines[1]}" = "$REGISTRY/app:latest@$DIGEST" ]
+	run -0 gpuimg ls "$REGISTRY/app"
+	[ "$(sort <<<"$output")" = $'1\nlatest\nv1' ]
+	run -2 gpuimg rm "$REGISTRY/app:v1"
+	[[ "$output" == *"by its digest"* ]]
+	gpuimg rm "$REGISTRY/app@$DIGEST"
+	run -3 gpuimg pull "$REGISTRY/app:latest" oci:got:v1
+	[[ "$output" == *404* ]]
+}
+
+@test "login asks the registry first, and keeps what others stored" {
+	need skopeo
+	start_registry_auth joe s3cret-canary
+	mkdir -p .docker
+	echo '{"HttpHeaders":{"X":"y"},"auths":{"other.example.org":{"auth":"YTpi"}}}' >.docker/config.json
+	run -3 gpuimg login -u joe --password-stdin "$REGISTRY" <<<wrong-canary
+	[[ "$output" == *401*"check the user name"* ]]
+	[[ "$output" != *canary* ]]
+	[ "$(jq '.auths | length' .docker/config.json)" = 1 ]
+	run -0 gpuimg login -u joe --password-stdin "$REGISTRY" <<<s3cret-canary
+	[[ "$output" != *canary* ]]
+	[ "$(stat -c %a .docker/config.json)" = 600 ]
+	[ "$(jq -r '.HttpHeaders.X, .auths["other.example.org"].auth' .docker/config.json)" = $'y\nYTpi' ]
+	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/app:v1"
+	skopeo inspect --tls-verify=false --authfile .docker/config.json "docker://$REGISTRY/app:v1" >/dev/null
+	gpuimg logout "$REGISTRY"
+	[ "$(jq -r '.auths | keys[]' .docker/config.json)" = other.example.org ]
+	run -3 gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	[[ "$output" == *"log in"* ]]
+}
+
+@test "login hands over to the helper that the file names" {
+	start_registry_auth joe s3cret
+	mkdir -p .docker bin
+	echo '{"credsStore":"test"}' >.docker/config.json
+	printf '#!/bin/sh\ncase $1 in store) cat >%s/kept ;; erase) rm %s/kept ;; get) cat %s/kept ;; esac\n' "$WORK" "$WORK" "$WORK" >bin/docker-credential-test
+	chmod +x bin/docker-credential-test
+	PATH=$WORK/bin:$PATH run -0 gpuimg login -u joe --password-stdin "$REGISTRY" <<<s3cret
+	[ "$(jq -r '.ServerURL, .Username' kept)" = "$REGISTRY"$'\njoe' ]
+	[ "$(jq -c . .docker/config.json)" = '{"credsStore":"test"}' ]
+	PATH=$WORK/bin:$PATH run -0 gpuimg logout "$REGISTRY"
+	[ ! -e kept ]
+}
+
+@test "a pull over TLS trusts the CA that is named" {
+	start_registry_tls
+	gpuimg push -q --tls-ca "$REGISTRY_CA" oci:layout:v1 "docker://$REGISTRY/app:v1"
+	run -3 gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	[[ "$output" == *"certificate is not trusted"* ]]
+	gpuimg pull --tls-ca "$REGISTRY_CA" "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+}
