@@ -23,8 +23,8 @@ static const char *host_of(const char *text, struct arena *arena, struct error *
 		return NULL;
 	if (str_equal(ref.registry, "docker.io") && strncmp(at, "docker.io", 9) &&
 	    strncmp(at, "index.docker.io", 15)) {
-		error_set(err, ERROR_USAGE, "'%s': is no host of a registry (HOST.DOMAIN or HOST:PORT)",
-			  text);
+		error_set(err, ERROR_USAGE,
+			  "'%s': is no host of a registry (HOST.DOMAIN or HOST:PORT)", text);
 		return NULL;
 	}
 	return ref.registry;
@@ -87,11 +87,13 @@ const struct command command_login = {
 	.usage = "HOST",
 	.summary = "keep credentials for a registry",
 	.description =
-		"Asks the registry whether it knows the name and the password (or token), and only\n"
+		"Asks the registry whether it knows the name and the password (or token), and "
+		"only\n"
 		"then keeps them where docker and podman find them too: in the helper that the\n"
 		"file names, else in the file, which only you may read. The file is --authfile,\n"
 		"$GPUIMG_AUTH_FILE, $REGISTRY_AUTH_FILE, $DOCKER_CONFIG/config.json or\n"
-		"~/.docker/config.json, the first that is set. For nvcr.io the name is the literal\n"
+		"~/.docker/config.json, the first that is set. For nvcr.io the name is the "
+		"literal\n"
 		"$oauthtoken (mind the shell), the password an NGC API key.",
 	.examples = "gpuimg login -u joe --password-stdin registry.example.org <token.txt"
 		    "    # from a file\n"
@@ -112,8 +114,9 @@ const struct command command_logout = {
 	.name = "logout",
 	.usage = "HOST",
 	.summary = "forget the credentials for a registry",
-	.description = "Removes what `gpuimg login` (or docker's, or podman's) kept for the host in\n"
-		       "that file or its helper, and tells where else credentials for it are left.",
+	.description =
+		"Removes what `gpuimg login` (or docker's, or podman's) kept for the host in\n"
+		"that file or its helper, and tells where else credentials for it are left.",
 	.examples = "gpuimg logout registry.example.org    # forget",
 	.options = logout_options,
 	.args_min = 1,

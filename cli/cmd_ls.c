@@ -9,8 +9,7 @@ static const struct option options[] = {
 
 static bool is_attachment(const char *tag)
 {
-	return str_starts(tag, "sha256-") &&
-	       strspn(tag + 7, "0123456789abcdef") == 64;
+	return str_starts(tag, "sha256-") && strspn(tag + 7, "0123456789abcdef") == 64;
 }
 
 static int list(const struct invocation *in, struct registry_arg *registry, struct error *err)
@@ -29,9 +28,9 @@ static int list(const struct invocation *in, struct registry_arg *registry, stru
 	tags = strchr(text, '/');
 	if (tags && registry_arg_reference(text, &arena, &ref, err) < 0)
 		return -1;
-	repository = client_repository_open(tags ? ref.registry : text, ref.repository,
-					    tags ? CLIENT_PULL : CLIENT_CATALOG, &registry->client,
-					    err);
+	repository =
+		client_repository_open(tags ? ref.registry : text, ref.repository,
+				       tags ? CLIENT_PULL : CLIENT_CATALOG, &registry->client, err);
 	if (!repository)
 		return -1;
 	client = client_new(repository);
@@ -57,8 +56,9 @@ const struct command command_ls = {
 	.name = "ls",
 	.usage = "HOST[/NAME]",
 	.summary = "list the tags of a repository, or the repositories of a registry",
-	.description = "Prints one name a line, in the registry's order, all pages. Many registries\n"
-		       "do not list their repositories.",
+	.description =
+		"Prints one name a line, in the registry's order, all pages. Many registries\n"
+		"do not list their repositories.",
 	.examples = "gpuimg ls registry.example.org/ml/trainer    # its tags\n"
 		    "gpuimg ls registry.example.org    # its repositories",
 	.options = options,

@@ -20,10 +20,11 @@ static int remove_image(const struct invocation *in, struct registry_arg *regist
 	if (registry_arg_reference(in->args[0], &arena, &ref, err) < 0)
 		return -1;
 	if (!ref.has_digest)
-		return error_set(err, ERROR_USAGE,
-				 "'%s': an image is removed by its digest (HOST/NAME@sha256:…), with "
-				 "all its tags; `gpuimg inspect docker://%s/%s:%s` tells it",
-				 in->args[0], ref.registry, ref.repository, ref.tag);
+		return error_set(
+			err, ERROR_USAGE,
+			"'%s': an image is removed by its digest (HOST/NAME@sha256:…), with "
+			"all its tags; `gpuimg inspect docker://%s/%s:%s` tells it",
+			in->args[0], ref.registry, ref.repository, ref.tag);
 	repository = client_repository_open(ref.registry, ref.repository, CLIENT_DELETE,
 					    &registry->client, err);
 	if (!repository)
@@ -51,9 +52,10 @@ const struct command command_rm = {
 	.name = "rm",
 	.usage = "HOST/NAME@DIGEST",
 	.summary = "remove an image from a registry",
-	.description = "Removes the manifest or index of that digest, and with it all tags that stand\n"
-		       "for it. Its blobs stay until the registry collects its garbage. Registries\n"
-		       "must allow it, and many do not.",
+	.description =
+		"Removes the manifest or index of that digest, and with it all tags that stand\n"
+		"for it. Its blobs stay until the registry collects its garbage. Registries\n"
+		"must allow it, and many do not.",
 	.examples = "gpuimg rm registry.example.org/ml/trainer@sha256:0123…    # by digest",
 	.options = options,
 	.args_min = 1,

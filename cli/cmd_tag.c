@@ -55,8 +55,9 @@ const struct command command_tag = {
 	.name = "tag",
 	.usage = "REFERENCE TAG...",
 	.summary = "give an image in a registry more tags",
-	.description = "Puts the very document of HOST/NAME:TAG or HOST/NAME@DIGEST under other tags\n"
-		       "of the same repository. No blob moves.",
+	.description =
+		"Puts the very document of HOST/NAME:TAG or HOST/NAME@DIGEST under other tags\n"
+		"of the same repository. No blob moves.",
 	.examples = "gpuimg tag registry.example.org/ml/trainer:2.3 2 latest    # two more",
 	.options = options,
 	.args_min = 2,

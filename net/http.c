@@ -229,11 +229,11 @@ static const char *system_ca(CURL *curl)
 }
 
 /* The system's certificates and those of `extra` as one bundle. */
-static int load_ca(struct http_client *c, const char *extra, struct error *err)
+static int load_ca(struct http_client *c, const char *extra, struct slice pem, struct error *err)
 {
 	const char *system = system_ca(c->curl);
 
-	if (!extra) {
+	if (!extra && !pem.len) {
 		c->ca_path = copy_or_null(system);
 		return 0;
 	}
@@ -241,7 +241,8 @@ static int load_ca(struct http_client *c, const char *extra, struct error *err)
 	    fs_read(AT_FDCWD, system, CA_BYTES_MAX, &c->ca_bundle, err) < 0)
 		return error_wrap(err, "CA certificates");
 	strbuf_addc(&c->ca_bundle, '\n');
-	if (fs_read(AT_FDCWD, extra, CA_BYTES_MAX, &c->ca_bundle, err) < 0)
+	strbuf_add(&c->ca_bundle, pem.data, pem.len);
+	if (extra && fs_read(AT_FDCWD, extra, CA_BYTES_MAX, &c->ca_bundle, err) < 0)
 		return error_wrap(err, "CA certificates");
 	return 0;
 }
@@ -259,7 +260,7 @@ struct http_client *http_client_new(const struct http_options *options)
 	c->client_key = copy_or_null(o->client_key);
 	c->connect_timeout_ms = o->connect_timeout_ms ? o->connect_timeout_ms : 30000;
 	c->stall_timeout_ms = o->stall_timeout_ms ? o->stall_timeout_ms : 60000;
-	ignore_result(load_ca(c, o->ca_file, &c->setup)); /* each exchange reports it */
+	ignore_result(load_ca(c, o->ca_file, o->ca_pem, &c->setup)); /* each exchange reports it */
 	return c;
 }
 
@@ -448,7 +449,7 @@ static void set_method(CURL *curl, const struct exchange *x, const char *method)
 	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
 }
 
-static void set_tls(const struct http_client *c)
+static void set_tls(const struct http_client *c, bool home)
 {
 	CURL *curl = c->curl;
 
@@ -459,9 +460,9 @@ static void set_tls(const struct http_client *c)
 	} else if (c->ca_path) {
 		curl_easy_setopt(curl, CURLOPT_CAINFO, c->ca_path);
 	}
-	if (c->client_cert)
+	if (home && c->client_cert)
 		curl_easy_setopt(curl, CURLOPT_SSLCERT, c->client_cert);
-	if (c->client_key)
+	if (home && c->client_key)
 		curl_easy_setopt(curl, CURLOPT_SSLKEY, c->client_key);
 }
 
@@ -572,7 +573,7 @@ static int exchange_once(struct http_client *c, struct exchange *x, const char *
 		curl_easy_setopt(curl, CURLOPT_PROXY, c->proxy);
 	curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, x->request->own_connection ? 1L : 0L);
 	curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, x->request->own_connection ? 1L : 0L);
-	set_tls(c);
+	set_tls(c, home);
 	set_limits(c, x->request);
 	set_callbacks(curl, x);
 	rc = curl_easy_perform(curl);

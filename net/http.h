@@ -20,7 +20,9 @@ struct http_client;
 struct http_options {
 	const char *user_agent; /* NULL: "gpuimg/VERSION" */
 	const char *ca_file;    /* CA bundle trusted besides the system's; NULL: none */
-	const char *client_cert, *client_key; /* NULL: none */
+	struct slice ca_pem;    /* more such, as text; empty: none */
+	const char *client_cert, *client_key; /* shown to the hosts of the requests, not to those
+					       * they redirect to; NULL: none */
 	uint64_t connect_timeout_ms;          /* 0: 30 s */
 	uint64_t stall_timeout_ms;            /* no byte for that long ends a transfer; 0: 60 s */
 };

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "oci/mediatype.h"
 #include "registry/auth.h"
+#include "registry/certs.h"
 #include "registry/client_request.h"
 #include "registry/refusal.h"
 
@@ -24,6 +25,7 @@ struct client_repository {
 	enum client_access access;
 	const struct client_options *options;
 	struct auth *auth;
+	struct certs certs;
 	pthread_mutex_t lock;
 	uint64_t quiet_until_ms; /* the registry wants no request before */
 	char *warning;           /* of the registry, told last */
@@ -282,9 +284,12 @@ int client_request_patiently(struct client *c, const char *what, struct http_req
 
 /* Opening. */
 
-static struct http_client *connect_http(const struct client_options *o)
+static struct http_client *connect_http(const struct client_repository *r)
 {
-	struct http_options http = { .ca_file = o->ca_file };
+	struct http_options http = { .ca_file = r->options->ca_file,
+				     .ca_pem = strbuf_slice(&r->certs.ca_pem),
+				     .client_cert = r->certs.client_cert,
+				     .client_key = r->certs.client_key };
 
 	return http_client_new(&http);
 }
@@ -391,7 +396,7 @@ struct client_repository *client_repository_open(const char *registry, const cha
 	r->access = access;
 	r->options = options;
 	r->scope = scope_of(repository, access);
-	if (greet(r, err) == 0)
+	if (certs_find(registry, &r->certs, err) == 0 && greet(r, err) == 0)
 		return r;
 	client_repository_close(r);
 	return NULL;
@@ -402,6 +407,7 @@ void client_repository_close(struct client_repository *r)
 	if (!r)
 		return;
 	auth_free(r->auth);
+	certs_release(&r->certs);
 	pthread_mutex_destroy(&r->lock);
 	free(r->registry);
 	free(r->name);
@@ -421,7 +427,7 @@ struct client *client_new(struct client_repository *r)
 	struct client *c = xcalloc(1, sizeof(*c));
 
 	c->repository = r;
-	c->http = connect_http(r->options);
+	c->http = connect_http(r);
 	return c;
 }
 

@@ -44,9 +44,9 @@ static char *choose_path(const char *auth_file)
 	char *real;
 
 	if (auth_file || env("GPUIMG_AUTH_FILE") || env("REGISTRY_AUTH_FILE"))
-		path = xstrdup(auth_file		 ? auth_file :
-			       env("GPUIMG_AUTH_FILE") ? env("GPUIMG_AUTH_FILE") :
-							 env("REGISTRY_AUTH_FILE"));
+		path = xstrdup(auth_file                 ? auth_file
+			       : env("GPUIMG_AUTH_FILE") ? env("GPUIMG_AUTH_FILE")
+							 : env("REGISTRY_AUTH_FILE"));
 	else if (env("DOCKER_CONFIG"))
 		path = fs_join(env("DOCKER_CONFIG"), "config.json");
 	else if (env("HOME"))
@@ -211,8 +211,8 @@ int credential_erase(const char *auth_file, const char *registry, bool *out_foun
 	if (keep_open(&k, auth_file, registry, err) < 0)
 		return -1;
 	auths = json_object_get(k.root, "auths");
-	if (k.helper && run_helper(k.helper, "erase", slice_str(credential_key(registry)),
-				   out_found, err) < 0)
+	if (k.helper &&
+	    run_helper(k.helper, "erase", slice_str(credential_key(registry)), out_found, err) < 0)
 		return -1;
 	*out_where = k.helper ? xasprintf("docker-credential-%s", k.helper) : xstrdup(k.path);
 	if (!auths || !remove_keys(auths, registry))

@@ -15,7 +15,7 @@
 int credential_store(const char *auth_file, const char *registry, const struct credential *c,
 		     char **out_where, struct error *err) MUST_USE;
 /* *out_found: whether there were any. */
-int credential_erase(const char *auth_file, const char *registry, bool *out_found,
-		     char **out_where, struct error *err) MUST_USE;
+int credential_erase(const char *auth_file, const char *registry, bool *out_found, char **out_where,
+		     struct error *err) MUST_USE;
 
 #endif

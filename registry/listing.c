@@ -37,8 +37,7 @@ int listing_parse(struct slice text, const char *member, struct arena *arena, st
 		if (!name)
 			return error_set(err, ERROR_FORMAT, "%s[%zu] is no text", member, i);
 		if (out->len == LISTING_NAMES_MAX)
-			return error_set(err, ERROR_LIMIT, "more than %d names",
-					 LISTING_NAMES_MAX);
+			return error_set(err, ERROR_LIMIT, "more than %d names", LISTING_NAMES_MAX);
 		vec_push(out, arena_strdup(arena, name));
 	}
 	return 0;
@@ -70,9 +69,9 @@ static int list(struct client *c, const char *what, char *url, const char *membe
 
 	for (size_t page = 0; at; page++) {
 		cleanup_response struct http_response r = { 0 };
-		struct http_request request = {
-			.method = "GET", .url = at, .body_limit = PAGE_BYTES_MAX
-		};
+		struct http_request request = { .method = "GET",
+						.url = at,
+						.body_limit = PAGE_BYTES_MAX };
 		char *next = NULL;
 
 		if (page == PAGES_MAX)

@@ -260,4 +260,26 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$output" == *"certificate is not trusted"* ]]
 	gpuimg pull --tls-ca "$REGISTRY_CA" "$REGISTRY/app:v1" oci:got:v1
 	same_blobs layout got
+	mkdir -p ".config/containers/certs.d/$REGISTRY"
+	cp "$REGISTRY_CA" ".config/containers/certs.d/$REGISTRY/our.crt"
+	gpuimg pull "$REGISTRY/app:v1" oci:got:v2
+	touch ".config/containers/certs.d/$REGISTRY/me.cert"
+	run -3 gpuimg pull "$REGISTRY/app:v1" oci:got:v3
+	[[ "$output" == *"me.cert: there is no key with it"* ]]
+}
+
+@test "a registry that wants a certificate of ours gets the one of certs.d" {
+	local dir=.config/containers/certs.d
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=client -keyout me.key -out me.cert 2>/dev/null
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+		-keyout server.key -out server.crt 2>/dev/null
+	printf 'cert = %s\nkey = %s\n' "$WORK/me.cert" "$WORK/me.key" >.curlrc # for the wait for it
+	start_registry_with "  tls: {certificate: $WORK/server.crt, key: $WORK/server.key, clientcas: [$WORK/me.cert]}"
+	mkdir -p "$dir/$REGISTRY"
+	cp server.crt "$dir/$REGISTRY/ca.crt"
+	run -3 gpuimg push oci:layout:v1 "docker://$REGISTRY/app:v1"
+	cp me.cert me.key "$dir/$REGISTRY/"
+	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/app:v1"
+	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
 }
