@@ -71,7 +71,8 @@ static int take_location(struct client *c, const char *what, const struct http_r
 			 struct session *s, struct error *err)
 {
 	struct slice header = http_header(r, "location");
-	cleanup_free char *text = xstrndup((const char *)header.data, header.len);
+	cleanup_free char *text =
+		header.data ? xstrndup((const char *)header.data, header.len) : xstrdup("");
 	cleanup_free char *shown = http_url_display(text);
 	char *next;
 
