@@ -59,9 +59,9 @@ int certs_read(const char *dir, struct certs *out, bool *out_there, struct error
 int certs_find(const char *registry, struct certs *out, struct error *err)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	cleanup_free char *own = config && *config ? xasprintf("%s/containers", config) :
-				 home && *home	   ? xasprintf("%s/.config/containers", home) :
-						     NULL;
+	cleanup_free char *own = config && *config ? xasprintf("%s/containers", config)
+				 : home && *home   ? xasprintf("%s/.config/containers", home)
+						   : NULL;
 	const char *const places[] = { own, "/etc/containers", "/etc/docker" };
 
 	if (strchr(registry, '/') || registry[0] == '.')

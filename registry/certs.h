@@ -12,7 +12,7 @@
 #include "base/strbuf.h"
 
 struct certs {
-	struct strbuf ca_pem;          /* all *.crt */
+	struct strbuf ca_pem;           /* all *.crt */
 	char *client_cert, *client_key; /* paths, both or none */
 };
 
