@@ -238,6 +238,9 @@ check-crash: all ## lock, fetch and build killed at 50 random moments
 check-kill-uploads: all ## pushes killed at 30 random positions, and resumed
 	@tests/tools/kill-uploads 30
 
+check-stacks: all ## real stacks of some gigabytes: locked, built, run, scanned (needs a network, 12 GB below GPUIMG_LARGE_DIR)
+	@tests/run-large $(LARGE)
+
 bench: all ## ratios against umoci, skopeo and the floor
 	@tests/bench/run
 
@@ -254,5 +257,5 @@ install: all ## DESTDIR and PREFIX are honoured
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: check-symbols check-large all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo install clean FORCE

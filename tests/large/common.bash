@@ -1,0 +1,90 @@
+# Shared by the tests of large stacks: a folder outside the tree that outlives a run, since gigabytes
+# of wheels come through the network once, and what is checked of every stack.
+#
+#   GPUIMG_LARGE_DIR=DIR    where downloads stay and images are made (default ~/.cache/gpuimg-large);
+#                           the torch stack needs 3 GB there for good and 9 GB while it is tested
+
+bats_require_minimum_version 1.5.0
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+GPUIMG=${GPUIMG:-$ROOT/build/gpuimg}
+LARGE=${GPUIMG_LARGE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuimg-large}
+export GPUIMG_STORE=$LARGE/inputs
+
+gpuimg() { "$GPUIMG" "$@"; }
+
+# Locks and fetches manifests/library/NAME.yaml; its lock is $STACKS/NAME.lock.json.
+locked() { # NAME
+	STACKS=$LARGE/stacks
+	mkdir -p "$STACKS" "$LARGE/work"
+	cp -r "$ROOT/manifests/library/." "$STACKS/"
+	gpuimg lock "$STACKS/$1.yaml" && gpuimg fetch -q "$STACKS/$1.lock.json"
+}
+
+# A store with the inputs of the lock and nothing else: no layer, no record of an earlier build.
+inputs_only() { # STORE NAME
+	local digest
+	rm -rf "$1"
+	mkdir -p "$1/objects/sha256"
+	for digest in $(jq -r '.platforms[].inputs[].digest | ltrimstr("sha256:")' "$STACKS/$2.lock.json" | sort -u); do
+		mkdir -p "$1/objects/sha256/${digest:0:2}"
+		ln "$GPUIMG_STORE/objects/sha256/${digest:0:2}/$digest" "$1/objects/sha256/${digest:0:2}/" || return 1
+	done
+}
+
+digest_of() { jq -r '.manifests[0].digest' "$1/index.json"; } # LAYOUT
+
+# Builds NAME twice without network from nothing but inputs, under circumstances that differ in all
+# that must not matter, and leaves the image in $LARGE/work/a. Two whole layouts at once never exist.
+built_twice() { # NAME
+	local w=$LARGE/work first second
+	rm -rf "$w"
+	mkdir -p "$w/elsewhere"
+	inputs_only "$w/s1" "$1"
+	(umask 077; cd "$w/elsewhere"; TZ=America/New_York LC_ALL=C.UTF-8 HOME=/nonexistent taskset -c 0 unshare -rn \
+		"$GPUIMG" build -q --store "$w/s1" --offline --no-lint --to oci:b:t "$STACKS/$1.yaml") || return 1
+	second=$(digest_of "$w/elsewhere/b")
+	rm -rf "$w/elsewhere" "$w/s1"
+	inputs_only "$w/s2" "$1"
+	(umask 022; cd "$w"; TZ=Pacific/Kiritimati LC_ALL=C "$GPUIMG" build --store "$w/s2" --offline --to oci:a:t \
+		"$STACKS/$1.yaml" >"$w/build.log" 2>&1) || { cat "$w/build.log"; return 1; }
+	first=$(digest_of "$w/a")
+	echo "$1: $first and $second"
+	[ -n "$first" ] && [ "$first" = "$second" ]
+}
+
+# The image's files, unpacked by a foreign tool.
+unpacked() { # NAME: nothing but a name in messages
+	rm -rf "$LARGE/work/bundle"
+	umoci unpack --image "$LARGE/work/a:t" "$LARGE/work/bundle"
+}
+
+# Runs a command in the image as its user, without network. /opt/pip holds pip's code, which the
+# image lacks.
+in_image() { # COMMAND…
+	local b=$LARGE/work/bundle pip
+	pip=$(python3 -c 'import os, pip; print(os.path.dirname(pip.__file__))')
+	[ -f "$b/config.orig" ] || cp "$b/config.json" "$b/config.orig"
+	jq --arg pip "$pip" 'del(.process.rlimits) | .process.terminal = false | .process.args = $ARGS.positional |
+		.mounts += [{ destination: "/opt/pip/pip", type: "bind", source: $pip, options: ["rbind", "ro"] }]' \
+		--args -- "$@" <"$b/config.orig" >"$b/config.json"
+	(cd "$b" && runc --root "$LARGE/work/runc" run "gpuimg-large-$$-$RANDOM")
+}
+
+locked_packages() { # NAME KIND: "name version" lines as pip and dpkg spell names
+	jq -r --arg kind "$2" '.platforms[].inputs[] | select(.kind == $kind) | "\(.name) \(.version)"' "$STACKS/$1.lock.json" |
+		tr '_A-Z' '-a-z' | sort
+}
+
+# What scanners read says what the lock says: dpkg's status, the records of wheels, our own list
+# (but for what setuptools carries inside itself).
+packages_are_those_of() { # NAME
+	local b=$LARGE/work/bundle/rootfs
+	diff <(locked_packages "$1" deb) <(dpkg-query --admindir="$b/var/lib/dpkg" -W -f '${Package} ${Version}\n' | sort)
+	diff <(locked_packages "$1" wheel) <(in_image /usr/bin/python3 -c '
+import importlib.metadata as m, re
+for d in m.distributions(path=[p for p in __import__("sys").path if "/usr/local/" in p]):
+    print(re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(), d.version)' | sort)
+	diff <({ locked_packages "$1" deb; locked_packages "$1" wheel; } | sort) \
+		<(gpuimg inspect --packages -o json "oci:$LARGE/work/a:t" | jq -r '.packages[] | select((.record // "") | contains("/_vendor/") | not) | "\(.name) \(.version)"' | tr '_A-Z' '-a-z' | sort)
+}
