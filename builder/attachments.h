@@ -1,5 +1,5 @@
 /*
- * What is said of an image beside it: bills of materials, provenance, the accounting of its files.
+ * What is said of an image beside it: SBOMs, provenance, the accounting of its files.
  * Each is an object of the store; a record under the digest of the platform's manifest says which,
  * so that they are at hand when the image is pushed, and written to files at any time.
  */

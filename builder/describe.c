@@ -5,9 +5,9 @@ int describe_tree(const struct assembly *a, struct assembled *tree, struct descr
 {
 	cleanup_store_put struct store_pending pending = { 0 };
 
-	if (bill_make(a, tree, &out->sbom, err) < 0 ||
+	if (image_sbom_make(a, tree, &out->sbom, err) < 0 ||
 	    store_put_open(a->store, &pending, err) < 0 ||
-	    bill_write_files(tree, pending.sink, err) < 0)
+	    image_sbom_write_files(tree, pending.sink, err) < 0)
 		return -1;
 	return store_put_commit(&pending, NULL, UINT64_MAX,
 				&out->attachments.items[ATTACHMENT_FILES].digest,

@@ -6,7 +6,7 @@
 #define BUILDER_DESCRIBE_H
 
 #include "builder/attachments.h"
-#include "builder/bill.h"
+#include "builder/image_sbom.h"
 #include "builder/provenance.h"
 
 struct description {
@@ -24,7 +24,7 @@ static inline void description_release(struct description *d)
 int describe_tree(const struct assembly *a, struct assembled *tree, struct description *out,
 		  struct error *err) MUST_USE;
 /*
- * Write bills and provenance for the image of `request` (its byproducts are set here) and remember
+ * Write SBOMs and provenance for the image of `request` (its byproducts are set here) and remember
  * all under `key` and under the image's digest.
  */
 int describe_image(struct store *store, struct description *d, struct provenance_request *request,

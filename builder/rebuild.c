@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "builder/attachments.h"
-#include "builder/bill.h"
+#include "builder/image_sbom.h"
 #include "builder/fetch.h"
 #include "formats/json.h"
 #include "formats/tar_read.h"
@@ -120,7 +120,7 @@ static const char *owner_of(struct store *store, const struct digest *image, con
 
 	if (attachments_read(store, image, ATTACHMENT_FILES, &text, &ignored) < 0)
 		return "";
-	bill_put_path(&wanted, path);
+	image_sbom_put_path(&wanted, path);
 	rest = strbuf_slice(&text);
 	while (slice_cut(&rest, '\n', &line)) {
 		if (slice_cut(&line, '\t', &owner) && slice_is(line, strbuf_text(&wanted)))
@@ -164,7 +164,7 @@ static void put_difference(const struct comparison *c, size_t layer, const char 
 	const char *owner = owner_of(c->store, &c->made->descriptor.digest, path, &arena);
 
 	strbuf_addf(c->out, "layer %zu: ", layer);
-	bill_put_path(c->out, path);
+	image_sbom_put_path(c->out, path);
 	strbuf_addf(c->out, ": %s", what);
 	if (*owner)
 		strbuf_addf(c->out, " (owner: %s)", owner);

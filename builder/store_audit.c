@@ -78,7 +78,7 @@ static const char *what_of(const char *place)
 		const char *name, *what;
 	} known[] = {
 		{ "objects", "packages, wheels, indexes and finished layers, by digest" },
-		{ "attachments", "what is said beside images: bills of materials, provenance" },
+		{ "attachments", "what is said beside images: SBOMs, provenance" },
 		{ "fragments", "where compressed parts of layers lie" },
 		{ "images", "images that were built" },
 		{ "layers", "layers that were written" },

@@ -3,7 +3,7 @@
 #include "builder/fetch.h"
 #include "builder/lock.h"
 #include "cli/base_arg.h"
-#include "cli/bill_arg.h"
+#include "cli/sbom_arg.h"
 #include "cli/build_report.h"
 #include "cli/command.h"
 #include "cli/lint_check.h"
@@ -24,7 +24,7 @@ static const struct option options[] = {
 	{ .name = "sbom",
 	  .value = "FORMAT=FILE",
 	  .repeatable = true,
-	  .help = "write a bill of materials: spdx, cyclonedx, or files (who owns each path); "
+	  .help = "write an SBOM: spdx, cyclonedx, or files (who owns each path); "
 		  "{arch} in FILE is the platform's" },
 	{ .name = "provenance",
 	  .value = "FILE",
@@ -162,7 +162,7 @@ static void destinations(const struct build_call *call, struct texts *out, struc
 }
 
 /* What --sbom asks for: its kind, and the rest of the text. */
-static int bill_option(const char *text, enum attachment *out_kind, const char **out_file,
+static int sbom_option(const char *text, enum attachment *out_kind, const char **out_file,
 		       struct error *err)
 {
 	const char *equal = strchr(text, '=');
@@ -172,11 +172,11 @@ static int bill_option(const char *text, enum attachment *out_kind, const char *
 		return error_set(err, ERROR_USAGE,
 				 "--sbom %s: write FORMAT=FILE, such as spdx=app.spdx.json", text);
 	*out_file = equal + 1;
-	return bill_arg_kind("sbom", name, out_kind, err);
+	return sbom_arg_kind("sbom", name, out_kind, err);
 }
 
 /* Files of several images must not be written over each other either. */
-static int check_bill(const char *option, const char *file, const struct stacks *stacks,
+static int check_sbom(const char *option, const char *file, const struct stacks *stacks,
 		      struct error *err)
 {
 	const struct stack *first = &stacks->items[0];
@@ -185,34 +185,34 @@ static int check_bill(const char *option, const char *file, const struct stacks 
 	if (first->platforms.count > 1 && !strstr(file, "{arch}"))
 		return error_set(
 			err, ERROR_USAGE,
-			"--%s %s: the images of %zu platforms have a bill each; put {arch} "
+			"--%s %s: the images of %zu platforms have an SBOM each; put {arch} "
 			"into the name",
 			option, file, first->platforms.count);
 	if (stacks->count > 1 &&
 	    str_equal(fill_in(file, first, &arena), fill_in(file, &stacks->items[1], &arena)))
 		return error_set(
 			err, ERROR_USAGE,
-			"--%s %s: the images of the matrix have a bill each; put {variant} "
+			"--%s %s: the images of the matrix have an SBOM each; put {variant} "
 			"into the name",
 			option, file);
 	return 0;
 }
 
-static int check_bills(const struct invocation *in, const struct stacks *stacks, struct error *err)
+static int check_sboms(const struct invocation *in, const struct stacks *stacks, struct error *err)
 {
 	const char *text, *file;
 	enum attachment kind;
 
 	for (size_t n = 0; (text = option_nth(in, "sbom", n)); n++) {
-		if (bill_option(text, &kind, &file, err) < 0 ||
-		    check_bill("sbom", file, stacks, err) < 0)
+		if (sbom_option(text, &kind, &file, err) < 0 ||
+		    check_sbom("sbom", file, stacks, err) < 0)
 			return -1;
 	}
 	text = option_text(in, "provenance", NULL);
-	return text ? check_bill("provenance", text, stacks, err) : 0;
+	return text ? check_sbom("provenance", text, stacks, err) : 0;
 }
 
-static int write_bill(const struct build_call *call, const struct build_image *image,
+static int write_sbom(const struct build_call *call, const struct build_image *image,
 		      enum attachment kind, const char *file, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -225,7 +225,7 @@ static int write_bill(const struct build_call *call, const struct build_image *i
 }
 
 /* What is said of each image, to the files that were asked for. */
-static int write_bills(const struct build_call *call, const struct build_result *result,
+static int write_sboms(const struct build_call *call, const struct build_result *result,
 		       struct error *err)
 {
 	const char *provenance = option_text(call->in, "provenance", NULL), *text, *file;
@@ -235,12 +235,12 @@ static int write_bills(const struct build_call *call, const struct build_result 
 		const struct build_image *image = &result->images.items[i];
 
 		for (size_t n = 0; (text = option_nth(call->in, "sbom", n)); n++) {
-			if (bill_option(text, &kind, &file, err) < 0 ||
-			    write_bill(call, image, kind, file, err) < 0)
+			if (sbom_option(text, &kind, &file, err) < 0 ||
+			    write_sbom(call, image, kind, file, err) < 0)
 				return -1;
 		}
 		if (provenance &&
-		    write_bill(call, image, ATTACHMENT_PROVENANCE, provenance, err) < 0)
+		    write_sbom(call, image, ATTACHMENT_PROVENANCE, provenance, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -330,7 +330,7 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 	}
 	if (build_run(&request, &result, err) < 0)
 		return error_wrap(err, "build %s", stack_arg_name(call->stack));
-	if (write_bills(call, &result, err) < 0)
+	if (write_sboms(call, &result, err) < 0)
 		return -1;
 	for (size_t i = 0; i < result.warnings.len; i++)
 		out_warn(call->in->out, "%s", result.warnings.items[i]);
@@ -413,7 +413,7 @@ static int run_on(const struct invocation *in, struct error *err)
 
 	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
 	    stack_arg_read(in, in->args[0], &stacks, err) < 0 ||
-	    check_destinations(in, &stacks, err) < 0 || check_bills(in, &stacks, err) < 0)
+	    check_destinations(in, &stacks, err) < 0 || check_sboms(in, &stacks, err) < 0)
 		return -1;
 	store = store_open(option_text(in, "store", NULL), err);
 	if (!store)

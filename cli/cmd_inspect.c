@@ -1,11 +1,11 @@
-#include "cli/bill_arg.h"
+#include "cli/sbom_arg.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
 #include "lint/inventory.h"
 #include "lint/report_parts.h"
 
 static const char *const fact_formats[] = { "json", NULL };
-static const char *const bill_formats[] = { "spdx", "cyclonedx", NULL };
+static const char *const sbom_formats[] = { "spdx", "cyclonedx", NULL };
 
 static const struct option options[] = {
 	PLATFORM_OPTION,
@@ -22,8 +22,8 @@ static const struct option options[] = {
 	  .help = "everything the lint rules decide from, and nothing else" },
 	{ .name = "sbom",
 	  .value = "FORMAT",
-	  .choices = bill_formats,
-	  .help = "a bill of materials from its package databases, and nothing else" },
+	  .choices = sbom_formats,
+	  .help = "an SBOM from its package databases, and nothing else" },
 	{ 0 },
 };
 
@@ -275,14 +275,14 @@ static int write_reports(const struct invocation *in, const struct report_output
 }
 
 /* Instead of everything else. */
-static int write_bill(const struct invocation *in, const struct report_outputs *outputs,
+static int write_sbom(const struct invocation *in, const struct report_outputs *outputs,
 		      struct image *image, struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	enum attachment kind;
 
-	if (bill_arg_kind("sbom", option_text(in, "sbom", NULL), &kind, err) < 0 ||
-	    bill_arg_scan(image, kind, &text, err) < 0)
+	if (sbom_arg_kind("sbom", option_text(in, "sbom", NULL), &kind, err) < 0 ||
+	    sbom_arg_scan(image, kind, &text, err) < 0)
 		return -1;
 	return report_output_write(&outputs->items[0], strbuf_slice(&text), in->out, err);
 }
@@ -300,7 +300,7 @@ static int run(const struct invocation *in, struct error *err)
 	    image_arg_open(in, in->args[0], &image, err) < 0)
 		return -1;
 	if (option_given(in, "sbom"))
-		return write_bill(in, &outputs, &image, err);
+		return write_sbom(in, &outputs, &image, err);
 	if (contained && facts_read(&facts, &image, &nowhere, err) < 0)
 		return -1;
 	if (write_reports(in, &outputs, &image, contained ? &facts : NULL, err) < 0)

@@ -1,4 +1,4 @@
-#include "cli/bill_arg.h"
+#include "cli/sbom_arg.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
 
@@ -8,7 +8,7 @@ static const struct option options[] = {
 	  .value = "FORMAT[=FILE]",
 	  .help = "spdx (the default), cyclonedx; of images built here provenance and files, too",
 	  .repeatable = true },
-	{ .name = "scan", .help = "read the image, also when its build left a bill in the store" },
+	{ .name = "scan", .help = "read the image, also when its build left an SBOM in the store" },
 	PLATFORM_OPTION,
 	{ 0 },
 };
@@ -19,10 +19,10 @@ static int write_one(const struct invocation *in, struct image *image,
 	cleanup_strbuf struct strbuf text = { 0 };
 	enum attachment kind;
 
-	if (bill_arg_kind("output", output->format, &kind, err) < 0)
+	if (sbom_arg_kind("output", output->format, &kind, err) < 0)
 		return -1;
-	if ((option_given(in, "scan") || !bill_arg_recall(in, image, kind, &text)) &&
-	    bill_arg_scan(image, kind, &text, err) < 0)
+	if ((option_given(in, "scan") || !sbom_arg_recall(in, image, kind, &text)) &&
+	    sbom_arg_scan(image, kind, &text, err) < 0)
 		return -1;
 	return report_output_write(output, strbuf_slice(&text), in->out, err);
 }
@@ -49,7 +49,7 @@ static int run(const struct invocation *in, struct error *err)
 const struct command command_sbom = {
 	.name = "sbom",
 	.usage = "IMAGE",
-	.summary = "bill of materials of an image, as SPDX or CycloneDX",
+	.summary = "SBOM of an image, as SPDX or CycloneDX",
 	.description =
 		"Prints what an image is made of: packages with versions, licences and package "
 		"URLs, and the\n"

@@ -1,5 +1,5 @@
 /*
- * A bill of materials: what an image is made of, in one shape that is written as SPDX 2.3 or as
+ * An SBOM: what an image is made of, in one shape that is written as SPDX 2.3 or as
  * CycloneDX 1.6. Written twice it gives the same bytes: components are sorted, the one time of the
  * image is the time, and identifiers come from the image's digest.
  *

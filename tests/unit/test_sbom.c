@@ -69,7 +69,7 @@ static void test_libraries_are_told_by_their_names(void **state)
 	assert_false(sbom_is_library("/x/libfoo.a"));
 }
 
-static void test_the_same_bill_gives_the_same_bytes(void **state)
+static void test_the_same_sbom_gives_the_same_bytes(void **state)
 {
 	cleanup_sbom struct sbom a = example(), b = example();
 	cleanup_strbuf struct strbuf x = { 0 }, y = { 0 };
@@ -137,7 +137,7 @@ int main(void)
 		cmocka_unit_test(test_components_are_sorted_and_each_is_said_once),
 		cmocka_unit_test(test_purls_are_encoded),
 		cmocka_unit_test(test_libraries_are_told_by_their_names),
-		cmocka_unit_test(test_the_same_bill_gives_the_same_bytes),
+		cmocka_unit_test(test_the_same_sbom_gives_the_same_bytes),
 		cmocka_unit_test(test_identifiers_of_spdx_are_unique),
 		cmocka_unit_test(test_only_public_places_are_download_locations),
 		cmocka_unit_test(test_references_to_licences_are_explained),

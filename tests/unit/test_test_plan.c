@@ -22,8 +22,9 @@ static const struct library_family *family(const char *stem)
 
 static void plan_of(const char *stem, const char *soname, struct test_plan *out)
 {
-	struct library_copy copy = { .family = family(stem), .soname = soname,
-				     .path = "/opt/lib/x", .file = "/opt/lib/x" };
+	struct library_copy copy = {
+		.family = family(stem), .soname = soname, .path = "/opt/lib/x", .file = "/opt/lib/x"
+	};
 	struct library_copies copies = { .items = &copy, .len = 1, .cap = 1 };
 	struct plan_request request = { .root = "", .timeout_ms = 1000 };
 

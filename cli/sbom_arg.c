@@ -1,8 +1,8 @@
-#include "cli/bill_arg.h"
+#include "cli/sbom_arg.h"
 
-#include "lint/facts_bill.h"
+#include "lint/facts_sbom.h"
 
-int bill_arg_kind(const char *option, const char *name, enum attachment *out, struct error *err)
+int sbom_arg_kind(const char *option, const char *name, enum attachment *out, struct error *err)
 {
 	for (int i = 0; i < ATTACHMENT_COUNT; i++) {
 		if (str_equal(attachment_name((enum attachment)i), name)) {
@@ -23,7 +23,7 @@ static const char *platform_of(const struct image *image, struct arena *arena)
 	return arena_printf(arena, "%s/%s", p->os, p->architecture);
 }
 
-int bill_arg_scan(struct image *image, enum attachment kind, struct strbuf *out, struct error *err)
+int sbom_arg_scan(struct image *image, enum attachment kind, struct strbuf *out, struct error *err)
 {
 	static const struct target nowhere = { 0 };
 	cleanup_facts struct facts facts = { .hash_files = true };
@@ -34,7 +34,7 @@ int bill_arg_scan(struct image *image, enum attachment kind, struct strbuf *out,
 				 "%s: was not built with this store, and only its build knows its "
 				 "%s",
 				 image->name, attachment_name(kind));
-	if (facts_read(&facts, image, &nowhere, err) < 0 || facts_bill(&facts, &sbom, err) < 0)
+	if (facts_read(&facts, image, &nowhere, err) < 0 || facts_sbom(&facts, &sbom, err) < 0)
 		return -1;
 	if (facts.unreadable)
 		return error_set(err, ERROR_INTEGRITY, "%s could not be read completely: %s",
@@ -50,7 +50,7 @@ int bill_arg_scan(struct image *image, enum attachment kind, struct strbuf *out,
 	return 0;
 }
 
-bool bill_arg_recall(const struct invocation *in, const struct image *image, enum attachment kind,
+bool sbom_arg_recall(const struct invocation *in, const struct image *image, enum attachment kind,
 		     struct strbuf *out)
 {
 	cleanup_store struct store *store = NULL;

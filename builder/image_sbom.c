@@ -1,4 +1,4 @@
-#include "builder/bill.h"
+#include "builder/image_sbom.h"
 
 #include "builder/plan.h"
 #include "formats/pkgdb.h"
@@ -8,7 +8,7 @@
 
 enum { COPYRIGHT_BYTES_MAX = 4 * 1024 * 1024 };
 
-struct billing {
+struct sbom_account {
 	const struct assembly *assembly;
 	struct assembled *tree;
 	struct sbom *sbom;
@@ -35,13 +35,13 @@ static enum sbom_kind sbom_kind_of(enum component_kind kind)
 	return kinds[kind];
 }
 
-char *bill_owner(const struct component *c)
+char *image_sbom_owner(const struct component *c)
 {
 	return xasprintf("%s %s%s%s", kind_words[c->kind], c->name, *c->version ? " " : "",
 			 c->version);
 }
 
-void bill_put_path(struct strbuf *out, const char *path)
+void image_sbom_put_path(struct strbuf *out, const char *path)
 {
 	strbuf_addc(out, '/');
 	for (const unsigned char *at = (const unsigned char *)path; *at; at++) {
@@ -80,7 +80,7 @@ static const char *release_value(struct arena *arena, struct slice text, const c
 	return "";
 }
 
-static void read_system(struct billing *b)
+static void read_system(struct sbom_account *b)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct error ignored = { 0 };
@@ -93,7 +93,7 @@ static void read_system(struct billing *b)
 }
 
 /* What the lock says of a component, or NULL. */
-static const struct lock_input *input_of(const struct billing *b, const struct component *c)
+static const struct lock_input *input_of(const struct sbom_account *b, const struct component *c)
 {
 	static const int kinds[] = {
 		[COMPONENT_DEB] = LOCK_DEB,   [COMPONENT_WHEEL] = LOCK_WHEEL,
@@ -115,14 +115,14 @@ static const struct lock_input *input_of(const struct billing *b, const struct c
 	return NULL;
 }
 
-static const char *distribution(const struct billing *b, struct arena *arena)
+static const char *distribution(const struct sbom_account *b, struct arena *arena)
 {
 	return *b->system && *b->system_version
 		       ? arena_printf(arena, "%s-%s", b->system, b->system_version)
 		       : b->system;
 }
 
-static const char *rpm_purl(const struct billing *b, const char *name, const char *version,
+static const char *rpm_purl(const struct sbom_account *b, const char *name, const char *version,
 			    const char *arch, struct arena *arena)
 {
 	const char *colon = strchr(version, ':');
@@ -137,7 +137,7 @@ static const char *rpm_purl(const struct billing *b, const char *name, const cha
 			 ARRAY_LEN(qualifiers));
 }
 
-static const char *deb_purl(const struct billing *b, const char *name, const char *version,
+static const char *deb_purl(const struct sbom_account *b, const char *name, const char *version,
 			    const char *arch, struct arena *arena)
 {
 	const struct sbom_qualifier qualifiers[] = { { "arch", arch },
@@ -166,7 +166,7 @@ static const char *base_purl(const struct lock_input *in, struct arena *arena)
 			 1);
 }
 
-static const char *purl_of(const struct billing *b, const struct component *c,
+static const char *purl_of(const struct sbom_account *b, const struct component *c,
 			   const struct lock_input *in)
 {
 	struct arena *arena = &b->sbom->arena;
@@ -212,7 +212,7 @@ static const char *license_path(const struct component *c, struct arena *arena)
 	return NULL;
 }
 
-static const char *license_of(const struct billing *b, const struct component *c)
+static const char *license_of(const struct sbom_account *b, const struct component *c)
 {
 	struct sbom *s = b->sbom;
 	cleanup_free char *path = xasprintf("/usr/share/doc/%s/copyright", c->name);
@@ -226,7 +226,7 @@ static const char *license_of(const struct billing *b, const struct component *c
 	return license_expression(c->license, &s->arena, &s->refs);
 }
 
-static struct sbom_component *add_component(struct billing *b, const struct component *c)
+static struct sbom_component *add_component(struct sbom_account *b, const struct component *c)
 {
 	struct arena *arena = &b->sbom->arena;
 	const struct lock_input *in = input_of(b, c);
@@ -248,9 +248,9 @@ static struct sbom_component *add_component(struct billing *b, const struct comp
 }
 
 /* The row of a component; what has one name is one row. */
-static struct sbom_component *row_of(struct billing *b, const struct component *c)
+static struct sbom_component *row_of(struct sbom_account *b, const struct component *c)
 {
-	cleanup_free char *owner = bill_owner(c);
+	cleanup_free char *owner = image_sbom_owner(c);
 	size_t at = (size_t)(uintptr_t)map_get(&b->at, owner);
 
 	if (!at) {
@@ -262,8 +262,8 @@ static struct sbom_component *row_of(struct billing *b, const struct component *
 }
 
 /* Libraries are named where no database of packages does, and where a licence's list does. */
-static int take_library(struct billing *b, struct sbom_component *row, const struct component *c,
-			const struct rootfs_node *n, struct error *err)
+static int take_library(struct sbom_account *b, struct sbom_component *row,
+			const struct component *c, const struct rootfs_node *n, struct error *err)
 {
 	const char *name = strrchr(n->tar.path, '/') ? strrchr(n->tar.path, '/') + 1 : n->tar.path;
 	const char *says = redistribution_of(&b->redistribution, name);
@@ -284,7 +284,7 @@ static int take_library(struct billing *b, struct sbom_component *row, const str
 	return rootfs_digest(rootfs_entry(n), &library->digest, err);
 }
 
-static int take_nodes(struct billing *b, struct error *err)
+static int take_nodes(struct sbom_account *b, struct error *err)
 {
 	struct rootfs_nodes nodes = { 0 };
 	int rc = 0;
@@ -310,7 +310,7 @@ static int take_nodes(struct billing *b, struct error *err)
 }
 
 /* A component without a path of its own (a meta-package) is in the image all the same. */
-static void take_empty(struct billing *b)
+static void take_empty(struct sbom_account *b)
 {
 	for (size_t i = 0; i < b->tree->rootfs.parts.len; i++) {
 		const struct component *c = b->tree->rootfs.parts.items[i].component;
@@ -321,7 +321,7 @@ static void take_empty(struct billing *b)
 }
 
 /* What is said of a component's libraries, when it is the same of all; else that it differs. */
-static void sum_up(struct billing *b, struct sbom_component *row)
+static void sum_up(struct sbom_account *b, struct sbom_component *row)
 {
 	size_t named = 0, said = 0;
 
@@ -343,7 +343,7 @@ static void sum_up(struct billing *b, struct sbom_component *row)
 				     named, row->libraries.len);
 }
 
-static void take_installed(struct billing *b, const struct pkgdb *db, enum sbom_kind kind)
+static void take_installed(struct sbom_account *b, const struct pkgdb *db, enum sbom_kind kind)
 {
 	struct sbom *s = b->sbom;
 
@@ -367,7 +367,7 @@ static void take_installed(struct billing *b, const struct pkgdb *db, enum sbom_
 }
 
 /* What the base image says is installed in it. A database that cannot be read says nothing. */
-static void take_base(struct billing *b)
+static void take_base(struct sbom_account *b)
 {
 	const struct base_image *base = b->assembly->base;
 	struct sbom *s = b->sbom;
@@ -400,9 +400,10 @@ static void take_base(struct billing *b)
 	}
 }
 
-int bill_make(const struct assembly *a, struct assembled *tree, struct sbom *out, struct error *err)
+int image_sbom_make(const struct assembly *a, struct assembled *tree, struct sbom *out,
+		    struct error *err)
 {
-	struct billing b = { .assembly = a, .tree = tree, .sbom = out };
+	struct sbom_account b = { .assembly = a, .tree = tree, .sbom = out };
 	int rc;
 
 	if (redistribution_load(&b.redistribution, err) < 0)
@@ -422,7 +423,7 @@ int bill_make(const struct assembly *a, struct assembled *tree, struct sbom *out
 	return rc;
 }
 
-int bill_write_files(struct assembled *tree, struct sink *sink, struct error *err)
+int image_sbom_write_files(struct assembled *tree, struct sink *sink, struct error *err)
 {
 	cleanup_strbuf struct strbuf line = { 0 };
 	struct rootfs_nodes nodes = { 0 };
@@ -431,11 +432,12 @@ int bill_write_files(struct assembled *tree, struct sink *sink, struct error *er
 	rootfs_sorted(&tree->rootfs, &nodes);
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
 		const struct rootfs_node *n = nodes.items[i];
-		cleanup_free char *owner = n->owner ? bill_owner(n->owner) : xstrdup("implied");
+		cleanup_free char *owner =
+			n->owner ? image_sbom_owner(n->owner) : xstrdup("implied");
 
 		strbuf_truncate(&line, 0);
 		strbuf_addf(&line, "%s\t", owner);
-		bill_put_path(&line, n->tar.path);
+		image_sbom_put_path(&line, n->tar.path);
 		strbuf_addc(&line, '\n');
 		rc = check_owned(n, err);
 		if (rc == 0)

@@ -1,9 +1,9 @@
-#include "lint/facts_bill.h"
+#include "lint/facts_sbom.h"
 
 #include "formats/wheel_meta.h"
 #include "manifests/redistribution.h"
 
-struct billing {
+struct sbom_account {
 	const struct facts *facts;
 	struct sbom *sbom;
 	struct redistribution redistribution;
@@ -27,7 +27,8 @@ static const char *release_value(struct arena *arena, struct slice text, const c
 	return "";
 }
 
-static const char *package_purl(const struct billing *b, const struct package *p, const char *name)
+static const char *package_purl(const struct sbom_account *b, const struct package *p,
+				const char *name)
 {
 	struct arena *arena = &b->sbom->arena;
 	const char *distro = *b->system && *b->system_version
@@ -69,7 +70,7 @@ static const char *clean(struct arena *arena, const char *text)
 	return arena_strdup(arena, text ? text : "");
 }
 
-static void add_package(struct billing *b, const struct package *p)
+static void add_package(struct sbom_account *b, const struct package *p)
 {
 	struct arena *arena = &b->sbom->arena;
 	struct sbom_component *row = vec_add(&b->sbom->components);
@@ -86,7 +87,7 @@ static void add_package(struct billing *b, const struct package *p)
 	row->files = p->file_count;
 }
 
-static void add_library(struct billing *b, struct sbom_component *row, const char *path,
+static void add_library(struct sbom_account *b, struct sbom_component *row, const char *path,
 			const struct file_facts *file)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -112,7 +113,7 @@ static const struct python_dist *dist_of(const struct facts *facts, const struct
 }
 
 /* The libraries that a distribution's record names. */
-static void add_dist_libraries(struct billing *b, struct sbom_component *row,
+static void add_dist_libraries(struct sbom_account *b, struct sbom_component *row,
 			       const struct package *p)
 {
 	const struct python_dist *d = dist_of(b->facts, p);
@@ -128,7 +129,7 @@ static void add_dist_libraries(struct billing *b, struct sbom_component *row,
 }
 
 /* Libraries that nothing owns, as one component. */
-static void add_loose(struct billing *b)
+static void add_loose(struct sbom_account *b)
 {
 	struct sbom_component loose = { .kind = SBOM_TREE,
 					.name = "files of no package",
@@ -150,9 +151,9 @@ static void add_loose(struct billing *b)
 		vec_push(&b->sbom->components, loose);
 }
 
-int facts_bill(const struct facts *facts, struct sbom *out, struct error *err)
+int facts_sbom(const struct facts *facts, struct sbom *out, struct error *err)
 {
-	struct billing b = { .facts = facts, .sbom = out };
+	struct sbom_account b = { .facts = facts, .sbom = out };
 	struct slice release = facts_text(facts, "/etc/os-release");
 
 	if (redistribution_load(&b.redistribution, err) < 0)

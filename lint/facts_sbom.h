@@ -1,9 +1,9 @@
 /*
- * The bill of materials of an image of any origin, from what its package databases say and from
+ * The SBOM of an image of any origin, from what its package databases say and from
  * the libraries that no database names.
  */
-#ifndef LINT_FACTS_BILL_H
-#define LINT_FACTS_BILL_H
+#ifndef LINT_FACTS_SBOM_H
+#define LINT_FACTS_SBOM_H
 
 #include "formats/sbom.h"
 #include "lint/facts.h"
@@ -12,6 +12,6 @@
  * All but what names the image. Digests of libraries are there when facts->hash_files was set.
  * ERROR_FORMAT when a table of the program is not what it reads. Release *out with sbom_release.
  */
-int facts_bill(const struct facts *facts, struct sbom *out, struct error *err) MUST_USE;
+int facts_sbom(const struct facts *facts, struct sbom *out, struct error *err) MUST_USE;
 
 #endif

@@ -1,7 +1,7 @@
 #include "tests/support/test.h"
 
 #include "base/sink.h"
-#include "builder/bill.h"
+#include "builder/image_sbom.h"
 
 /* A small tree of a .deb, a wheel and files, and what assembling it went on. */
 struct fixture {
@@ -68,7 +68,7 @@ static void make(struct fixture *f)
 {
 	struct error err = { 0 };
 
-	assert_ok(bill_make(&f->assembly, &f->tree, &f->sbom, &err), err);
+	assert_ok(image_sbom_make(&f->assembly, &f->tree, &f->sbom, &err), err);
 }
 
 static void test_a_path_without_an_owner_is_no_image(void **state)
@@ -77,7 +77,7 @@ static void test_a_path_without_an_owner_is_no_image(void **state)
 	struct error err = { 0 };
 
 	rootfs_lookup(&f->tree.rootfs, "usr/bin/tool")->owner = NULL;
-	assert_int_equal(bill_make(&f->assembly, &f->tree, &f->sbom, &err), -1);
+	assert_int_equal(image_sbom_make(&f->assembly, &f->tree, &f->sbom, &err), -1);
 	assert_int_equal(err.code, ERROR_INTEGRITY);
 	assert_contains(err.text, "/usr/bin/tool: belongs to no package");
 }
@@ -117,7 +117,7 @@ static void test_the_accounting_has_a_line_for_every_path(void **state)
 	cleanup_sink struct sink *sink = sink_memory(&text);
 	struct error err = { 0 };
 
-	assert_ok(bill_write_files(&f->tree, sink, &err), err);
+	assert_ok(image_sbom_write_files(&f->tree, sink, &err), err);
 	assert_string_equal(strbuf_text(&text), "implied\t/opt\n"
 						"files files 1:2\t/opt/a\\x0ab\n"
 						"wheel Nvidia_cublas 1:2\t/opt/libcublas.so.12\n"
