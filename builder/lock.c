@@ -22,6 +22,7 @@ struct locking {
 	struct apt_sessions apt;
 	struct rpm_sessions rpm;
 	struct base_image *bases; /* by platform; NULL: there is no base */
+	const char *python;       /* what packages of the image's stage bring; NULL: not known */
 };
 
 struct requests {
@@ -348,13 +349,48 @@ static struct source_keep keep_of(const struct lock_request *request, const char
 	return keep;
 }
 
+/* The Python that the packages of the stage bring, "3.11", or NULL. */
+static const char *packaged_python(struct locking *l, const struct stack_stage *stage)
+{
+	const struct lock_platform *p = l->context.inputs;
+
+	for (size_t i = 0; i < p->inputs.len; i++) {
+		const struct lock_input *in = &p->inputs.items[i];
+		unsigned minor;
+		int end = 0;
+
+		if (in->kind == LOCK_DEB && str_equal(in->stage, stage->name) &&
+		    sscanf(in->name, "python3.%2u-minimal%n", &minor, &end) == 1 && end > 0 &&
+		    !in->name[end])
+			return arena_printf(&l->lock->arena, "3.%u", minor);
+	}
+	return NULL;
+}
+
+/*
+ * Which Python an image has that does not say so in stack.python is known once its packages are.
+ * True when it was news: the solver has to be asked once more, as frameworks depend on it.
+ */
+static bool python_is_news(struct locking *l, const struct stack_stage *stage)
+{
+	if (l->python || l->stack->stack.python || !l->stack->stack.framework.count ||
+	    !is_last(l, stage))
+		return false;
+	l->python = packaged_python(l, stage);
+	return l->python != NULL;
+}
+
+/* 1: the stack has to be solved once more, for the Python that was found. */
 static int lock_stage(struct locking *l, const struct stack_stage *stage, struct error *err)
 {
 	cleanup_toolkit_orders struct toolkit_orders orders = { 0 };
 
 	if (wanted_by_stack(l, stage, &orders, err) < 0 ||
-	    resolve_apt(l, stage, &orders, err) < 0 || resolve_rpm(l, stage, &orders, err) < 0 ||
-	    resolve_redist(l, stage, &orders, err) < 0 ||
+	    resolve_apt(l, stage, &orders, err) < 0 || resolve_rpm(l, stage, &orders, err) < 0)
+		return -1;
+	if (python_is_news(l, stage))
+		return 1;
+	if (resolve_redist(l, stage, &orders, err) < 0 ||
 	    resolve_wheels(l, stage, &orders, err) < 0 || resolve_others(l, stage, err) < 0)
 		return -1;
 	return 0;
@@ -393,16 +429,16 @@ static int lock_bases(struct locking *l, struct error *err)
 }
 
 /*
- * What stack.python comes to: the version that it names, or of a range the one that the solver
- * chose, else the one next to Debian 12's.
+ * What stack.python comes to: the version that it names, or of a range or nothing the one that the
+ * solver chose, else the one next to Debian 12's.
  */
 static const char *wanted_python(const struct locking *l)
 {
 	const char *asked = l->stack->stack.python;
 
-	if (!asked || (dotted_is(slice_str(asked)) && strchr(asked, '.')))
+	if (asked && dotted_is(slice_str(asked)) && strchr(asked, '.'))
 		return asked;
-	if (l->settled.python)
+	if (!asked || l->settled.python)
 		return l->settled.python;
 	for (int i = 0; i < 40; i++) {
 		int minor = i < 29 ? 11 + i : 39 - i; /* 11 … 39, then 10 … 0 */
@@ -414,6 +450,7 @@ static const char *wanted_python(const struct locking *l)
 	return asked;
 }
 
+/* 1 as lock_stage. */
 static int lock_platform(struct locking *l, size_t index, struct error *err)
 {
 	const char *platform = l->stack->platforms.items[index];
@@ -424,13 +461,18 @@ static int lock_platform(struct locking *l, size_t index, struct error *err)
 	settled_release(&l->settled);
 	l->settled = (struct settled){ 0 };
 	if (platform_parse(platform, &l->lock->arena, &l->context.platform, err) < 0 ||
-	    settled_find(l->stack, index, l->context.base, &l->lock->arena, &l->settled, err) < 0)
+	    settled_find(l->stack, index, l->context.base, l->python, &l->lock->arena, &l->settled,
+			 err) < 0)
 		return -1;
 	l->context.python = wanted_python(l);
 	for (size_t i = 0; i < l->stack->stage_count; i++) {
 		const struct stack_stage *stage = &l->stack->stages[i];
 
-		if (lock_stage(l, stage, err) < 0)
+		int rc = lock_stage(l, stage, err);
+
+		if (rc > 0)
+			return rc;
+		if (rc < 0)
 			return error_wrap(err, "stage %s (%s)", stage->name, platform);
 	}
 	return settled_confirm(l->stack, l->context.inputs, &l->settled, err);
@@ -525,9 +567,40 @@ static void take_keys(const struct stack *stack, struct lockfile *out)
 	}
 }
 
+/* The solver is asked, and then the sources, platform by platform; 1 as lock_stage. */
+static int lock_platforms(struct locking *l, const struct out *out, struct error *err)
+{
+	const struct stack *stack = l->stack;
+	int rc = 0;
+
+	if (solvable_check(stack, l->bases, l->python, out, &l->lock->arena, &l->solved, err) < 0)
+		return -1;
+	l->cuda = stack->stack.cuda ? l->solved.cuda : NULL;
+	l->context.cuda = l->cuda ? l->cuda : l->solved.compat;
+	l->context.compat = l->solved.compat_serving;
+	for (size_t i = 0; !rc && i < stack->platforms.count; i++)
+		rc = lock_platform(l, i, err);
+	return rc;
+}
+
+/* Only the base images stay; the sources that were opened are still open. */
+static void begin_again(struct locking *l)
+{
+	for (size_t i = 0; i < l->lock->platforms.len; i++) {
+		struct lock_platform *p = &l->lock->platforms.items[i];
+		size_t kept = 0;
+
+		while (kept < p->inputs.len && p->inputs.items[kept].kind == LOCK_IMAGE)
+			kept++;
+		p->inputs.len = kept;
+	}
+}
+
 static int lock_all(struct locking *l, struct error *err)
 {
 	const struct stack *stack = l->stack;
+	bool may_be_news = !stack->stack.python && stack->stack.framework.count;
+	int rc;
 
 	l->context = (struct source_context){ .stack = stack,
 					      .store = l->request->store,
@@ -537,17 +610,21 @@ static int lock_all(struct locking *l, struct error *err)
 					      .redist = &l->redist,
 					      .apt = &l->apt,
 					      .rpm = &l->rpm };
-	if (lock_bases(l, err) < 0 ||
-	    solvable_check(stack, l->bases, l->request->out, &l->lock->arena, &l->solved, err) < 0)
+	if (lock_bases(l, err) < 0)
 		return -1;
-	l->cuda = stack->stack.cuda ? l->solved.cuda : NULL;
-	l->context.cuda = l->cuda ? l->cuda : l->solved.compat;
-	l->context.compat = l->solved.compat_serving;
-	for (size_t i = 0; i < stack->platforms.count; i++) {
-		if (lock_platform(l, i, err) < 0)
-			return -1;
+	rc = lock_platforms(l, may_be_news ? NULL : l->request->out, err);
+	if (rc > 0) {
+		out_verbose(l->request->out, "Python %s comes with the packages: solving for it",
+			    l->python);
+		begin_again(l);
+		rc = lock_platforms(l, l->request->out, err);
+	} else if (rc == 0 && may_be_news) {
+		struct solved_stack same; /* asked for its warnings */
+
+		rc = solvable_check(stack, l->bases, NULL, l->request->out, &l->lock->arena, &same,
+				    err);
 	}
-	return fill_stack(l, err);
+	return rc < 0 ? -1 : fill_stack(l, err);
 }
 
 int lock_stack(const struct lock_request *request, struct lockfile *out, struct error *err)

@@ -131,7 +131,7 @@ static int settle(const struct stack *stack, const struct solution *solution,
 }
 
 int settled_find(const struct stack *stack, size_t index, const struct base_image *base,
-		 struct arena *arena, struct settled *out, struct error *err)
+		 const char *python, struct arena *arena, struct settled *out, struct error *err)
 {
 	cleanup_tables struct tables tables = { 0 };
 	cleanup_solution struct solution solution = { 0 };
@@ -142,7 +142,8 @@ int settled_find(const struct stack *stack, size_t index, const struct base_imag
 		return 0;
 	if (tables_load(NULL, &tables, err) < 0)
 		return -1;
-	request = solvable_request(&tables, stack, stack->platforms.items[index], base, arena);
+	request = solvable_request(&tables, stack, stack->platforms.items[index], base, python,
+				   arena);
 	if (solver_find(&tables, &request, &solution, err) < 0)
 		return -1;
 	return solution.solved ? settle(stack, &solution, base, arena, out, err) : 0;

@@ -34,11 +34,12 @@ void settled_release(struct settled *settled);
 
 /*
  * For the `index`th platform of a stack that solvable_check has passed; what a base image (NULL:
- * none) brings stays as it is. Texts live in `arena`.
+ * none) brings stays as it is, and `python` as in solvable_check. Texts live in `arena`.
  * Errors: those of reading the tables, and ERROR_USAGE for a clause that cannot be read.
  */
 int settled_find(const struct stack *stack, size_t index, const struct base_image *base,
-		 struct arena *arena, struct settled *out, struct error *err) MUST_USE;
+		 const char *python, struct arena *arena, struct settled *out,
+		 struct error *err) MUST_USE;
 
 /*
  * What the wheels of the image's stage are, against what was settled: a framework, CUDA's run-time

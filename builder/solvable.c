@@ -119,7 +119,7 @@ static void take(const struct stack *stack, const struct tables *tables, const s
 
 struct solver_request solvable_request(const struct tables *tables, const struct stack *stack,
 				       const char *platform, const struct base_image *base,
-				       struct arena *arena)
+				       const char *python, struct arena *arena)
 {
 	struct solver_request request = solver_request_of(tables, stack, platform, arena);
 	struct stack_request *asked = arena_alloc(arena, sizeof(*asked));
@@ -130,21 +130,21 @@ struct solver_request solvable_request(const struct tables *tables, const struct
 	if (stack->base_image)
 		request.base_image =
 			arena_strdup(arena, plain_name(stack->base_image, name, sizeof(name)));
-	if (base) {
+	if (base)
 		request.glibc = base->glibc;
-		if (!asked->python && asked->framework.count)
-			asked->python = base->python;
-	}
+	if (!asked->python && asked->framework.count)
+		asked->python = python ? python : base ? base->python : NULL;
 	return request;
 }
 
 /* Warnings and the choice are those of the first platform: one stack is locked for all. */
 static int solve(const struct stack *stack, const struct tables *tables, size_t index,
-		 const struct base_image *base, const struct out *out_text, struct arena *arena,
-		 struct solved_stack *out, struct error *err)
+		 const struct base_image *base, const char *python, const struct out *out_text,
+		 struct arena *arena, struct solved_stack *out, struct error *err)
 {
 	const char *platform = stack->platforms.items[index];
-	struct solver_request request = solvable_request(tables, stack, platform, base, arena);
+	struct solver_request request =
+		solvable_request(tables, stack, platform, base, python, arena);
 	cleanup_solution struct solution solution = { 0 };
 
 	if (solver_find(tables, &request, &solution, err) < 0)
@@ -158,7 +158,7 @@ static int solve(const struct stack *stack, const struct tables *tables, size_t 
 	return 0;
 }
 
-int solvable_check(const struct stack *stack, const struct base_image *bases,
+int solvable_check(const struct stack *stack, const struct base_image *bases, const char *python,
 		   const struct out *out_text, struct arena *arena, struct solved_stack *out,
 		   struct error *err)
 {
@@ -170,8 +170,8 @@ int solvable_check(const struct stack *stack, const struct base_image *bases,
 	if (tables_load(NULL, &tables, err) < 0)
 		return -1;
 	for (size_t i = 0; i < stack->platforms.count; i++) {
-		if (solve(stack, &tables, i, bases ? &bases[i] : NULL, out_text, arena, out, err) <
-		    0)
+		if (solve(stack, &tables, i, bases ? &bases[i] : NULL, python, out_text, arena, out,
+			  err) < 0)
 			return -1;
 	}
 	return 0;

@@ -25,21 +25,23 @@ struct solved_stack {
 
 /*
  * `bases` are the base images by platform, whose C library and Python count; NULL: there are none.
+ * `python` is what the packages bring ("3.11"), NULL: not known; stack.python goes before it.
  * Nothing is asked of a stack section that names neither CUDA, a framework nor a GPU; *out is
  * empty then. Warnings of the solver go to `out_text`.
  * Errors: ERROR_VERDICT with the clauses that clash, the reason and the nearest change that helps;
  * ERROR_USAGE for a clause that cannot be read.
  */
-int solvable_check(const struct stack *stack, const struct base_image *bases,
+int solvable_check(const struct stack *stack, const struct base_image *bases, const char *python,
 		   const struct out *out_text, struct arena *arena, struct solved_stack *out,
 		   struct error *err) MUST_USE;
 
 /*
  * What is asked of the solver for a platform: as solver_request_of, and with the C library and the
- * Python that a base image (NULL: none) brings. Lives in `arena`, and borrows the rest.
+ * Python that a base image (NULL: none) brings, or the Python of the packages (NULL: not known).
+ * Lives in `arena`, and borrows the rest.
  */
 struct solver_request solvable_request(const struct tables *tables, const struct stack *stack,
 				       const char *platform, const struct base_image *base,
-				       struct arena *arena);
+				       const char *python, struct arena *arena);
 
 #endif

@@ -91,6 +91,34 @@ jax_wheels() {
 	[[ $stderr == *'the solver says CUDA 12.8, and source pip gives nvidia-cuda-runtime-cu11 11.8.89; set stack.cuda to "11.8", or name a source that has the cu128 build'* ]]
 }
 
+@test "the Python that the packages bring decides which release of a framework is taken" {
+	need gpg dpkg-deb
+	mkdir -p repo tree/DEBIAN
+	printf 'Package: python3.11-minimal\nVersion: 3.11.2-6\nArchitecture: amd64\nMaintainer: T <t@example.org>\nDescription: python\n' >tree/DEBIAN/control
+	dpkg-deb --root-owner-group -Znone -b tree repo/python3.11-minimal_3.11.2-6_amd64.deb >/dev/null
+	sign_repository repo
+	cat >stack.yaml <<-END
+		gpuimg: 1
+		name: test/python
+		stack: { driver: ">=550.54.14", cuda: "12", framework: { jax: ">=0.10.2" } }
+		sources:
+		  - { id: os, type: apt, url: "file://$PWD/repo/", suite: "./", signed-by: repo/key.gpg }
+		  - { id: pip, type: wheels, path: wheels }
+		stages: { runtime: { packages: { os: [python3.11-minimal] } } }
+	END
+	gpuimg resolve --output json stack.yaml >newest.json # needs Python 3.12
+	[ "$(jq -r '.platforms[0].frameworks[0].version' newest.json)" != 0.10.2 ]
+	gpuimg resolve --set stack.python=3.11 --output json stack.yaml >resolve.json
+	wheel jax 0.10.2 py3-none-any
+	wheel jax 0.11.0 py3-none-any
+	wheel nvidia-cudnn-cu12 "$(jq -r '.platforms[0].cudnn' resolve.json)" py3-none-manylinux_2_27_x86_64
+	run --separate-stderr -0 gpuimg lock stack.yaml
+	[ "$(grep -c 'older than CUDA 12' <<<"$stderr")" -eq 1 ] # each warning once
+	[ "$(jq -r '.stack.python' stack.lock.json)" = 3.11 ]
+	[ "$(jq -r '.platforms[].inputs[] | select(.name == "jax").version' stack.lock.json)" = 0.10.2 ]
+	[ "$(jq -r '.platforms[].inputs[].name' stack.lock.json | sort | uniq -d | wc -l)" -eq 0 ]
+}
+
 @test "a range of Pythons comes to the one that the solver chose" {
 	manifest "path: wheels" 'python: ">=3.10", framework: { torch: "2.6.*" }' ""
 	wheel torch 2.6.0 cp313-cp313-manylinux_2_28_x86_64

@@ -27,7 +27,7 @@ static void settle(struct case_of *c, const char *manifest)
 	struct error err = { 0 };
 
 	assert_ok(stack_parse(slice_str(manifest), "stack.yaml", &c->stack, &err), err);
-	assert_ok(settled_find(&c->stack, 0, NULL, &c->arena, &c->settled, &err), err);
+	assert_ok(settled_find(&c->stack, 0, NULL, NULL, &c->arena, &c->settled, &err), err);
 }
 
 static void lock_wheel(struct case_of *c, const char *stage, const char *name, const char *version)

@@ -21,7 +21,7 @@ static struct solved_stack solve(const struct stack *stack, struct arena *arena)
 	struct solved_stack solved;
 	struct error err = { 0 };
 
-	assert_ok(solvable_check(stack, NULL, NULL, arena, &solved, &err), err);
+	assert_ok(solvable_check(stack, NULL, NULL, NULL, arena, &solved, &err), err);
 	return solved;
 }
 
@@ -62,7 +62,7 @@ static void test_no_toolkit_that_fits_is_a_verdict(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_int_equal(solvable_check(&stack, NULL, NULL, &arena, &solved, &err), -1);
+	assert_int_equal(solvable_check(&stack, NULL, NULL, NULL, &arena, &solved, &err), -1);
 	assert_int_equal(err.code, ERROR_VERDICT);
 	assert_contains(err.text, "99.9");
 }
