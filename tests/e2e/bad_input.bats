@@ -62,7 +62,7 @@ nothing_half_written() { # no temporary file, no image
 }
 
 @test "a manifest that does not exist" {
-	refuses 3 'nowhere.yaml' -- lock nowhere.yaml
+	refuses 2 'nowhere.yaml: there is no such manifest' -- lock nowhere.yaml
 }
 
 @test "an unknown package: place and name" {

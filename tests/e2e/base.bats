@@ -26,6 +26,17 @@ make_repository() {
 	echo agent >p/ssh/usr/bin/ssh-agent
 	make_deb p/libx libx 2 "" repo
 	make_deb p/tool tool 1.0 "libx (>= 2)" repo
+	mkdir -p p/ssh/DEBIAN
+	cat >p/ssh/DEBIAN/postinst <<-'EOF'
+		#!/bin/sh
+		set -e
+		if ! getent group _ssh >/dev/null; then
+			addgroup --system --quiet _ssh
+		fi
+		chgrp _ssh /usr/bin/ssh-agent
+		chmod 2755 /usr/bin/ssh-agent
+	EOF
+	chmod 755 p/ssh/DEBIAN/postinst
 	make_deb p/ssh openssh-client 1 "" repo
 	sign_repository "$PWD/repo"
 }
