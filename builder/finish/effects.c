@@ -7,6 +7,7 @@
 #include "base/md5.h"
 #include "builder/finish/finish.h"
 #include "builder/finish/script_words.h"
+#include "formats/file_caps.h"
 
 enum { COPY_BYTES_MAX = 16 * 1024 * 1024, WORDS_MAX = 64 };
 
@@ -338,93 +339,20 @@ static int override(struct effects *e, const struct script_command *c)
 	return 1;
 }
 
-static bool capability_bits(struct slice names, uint64_t *out)
-{
-	/* by number; linux/capability.h */
-	static const char *const all[] = {
-		"cap_chown",
-		"cap_dac_override",
-		"cap_dac_read_search",
-		"cap_fowner",
-		"cap_fsetid",
-		"cap_kill",
-		"cap_setgid",
-		"cap_setuid",
-		"cap_setpcap",
-		"cap_linux_immutable",
-		"cap_net_bind_service",
-		"cap_net_broadcast",
-		"cap_net_admin",
-		"cap_net_raw",
-		"cap_ipc_lock",
-		"cap_ipc_owner",
-		"cap_sys_module",
-		"cap_sys_rawio",
-		"cap_sys_chroot",
-		"cap_sys_ptrace",
-		"cap_sys_pacct",
-		"cap_sys_admin",
-		"cap_sys_boot",
-		"cap_sys_nice",
-		"cap_sys_resource",
-		"cap_sys_time",
-		"cap_sys_tty_config",
-		"cap_mknod",
-		"cap_lease",
-		"cap_audit_write",
-		"cap_audit_control",
-		"cap_setfcap",
-		"cap_mac_override",
-		"cap_mac_admin",
-		"cap_syslog",
-		"cap_wake_alarm",
-		"cap_block_suspend",
-		"cap_audit_read",
-		"cap_perfmon",
-		"cap_bpf",
-		"cap_checkpoint_restore",
-	};
-	struct slice name;
-
-	*out = 0;
-	while (slice_cut(&names, ',', &name)) {
-		size_t i = 0;
-
-		while (i < ARRAY_LEN(all) && !slice_is(name, all[i]))
-			i++;
-		if (i == ARRAY_LEN(all))
-			return false;
-		*out |= UINT64_C(1) << i;
-	}
-	return true;
-}
-
-/* setcap cap_net_raw+ep PATH: the attribute in its second version. */
+/* setcap cap_net_raw+ep PATH */
 static int set_capability(struct effects *e, const struct script_command *c)
 {
 	struct rootfs_node *n = c->count == 3 ? find(e, c->words[2]) : NULL;
-	struct slice rest = slice_str(c->count == 3 ? c->words[1] : ""), names;
-	bool equals = memchr(rest.data, '=', rest.len);
-	const char *flags;
-	uint64_t bits;
 	struct tar_xattr *x;
-	uint8_t *v;
+	uint8_t *caps;
 
-	if (!n || n->tar.type != TAR_FILE || !slice_cut(&rest, equals ? '=' : '+', &names) ||
-	    !rest.data || !capability_bits(names, &bits))
+	if (!n || n->tar.type != TAR_FILE)
 		return 0;
-	flags = (const char *)rest.data;
-	v = arena_alloc(&e->f->rootfs->arena, 20);
-	v[0] = strchr(flags, 'e') != NULL;
-	v[3] = 2;
-	for (size_t i = 0; i < 4; i++) {
-		v[4 + i] = (uint8_t)(strchr(flags, 'p') ? bits >> 8 * i : 0);
-		v[8 + i] = (uint8_t)(strchr(flags, 'i') ? bits >> 8 * i : 0);
-		v[12 + i] = (uint8_t)(strchr(flags, 'p') ? bits >> (32 + 8 * i) : 0);
-		v[16 + i] = (uint8_t)(strchr(flags, 'i') ? bits >> (32 + 8 * i) : 0);
-	}
+	caps = arena_alloc(&e->f->rootfs->arena, FILE_CAPS_BYTES);
+	if (!file_caps_encode(c->words[1], caps))
+		return 0;
 	x = arena_alloc(&e->f->rootfs->arena, sizeof(*x));
-	*x = (struct tar_xattr){ "security.capability", v, 20 };
+	*x = (struct tar_xattr){ "security.capability", caps, FILE_CAPS_BYTES };
 	n->tar.xattrs = x;
 	n->tar.xattr_count = 1;
 	return 1;

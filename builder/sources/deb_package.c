@@ -1,8 +1,8 @@
 #include "builder/sources/deb_package.h"
 
 #include "base/map.h"
-#include "builder/component_cache.h"
 #include "builder/sources/deb_relation.h"
+#include "builder/sources/package_file.h"
 #include "builder/sources/package_source.h"
 #include "formats/ar_read.h"
 #include "formats/compress.h"
@@ -310,74 +310,11 @@ int deb_read(struct stream *file, struct sink *content, struct component *c, str
 	return rc;
 }
 
-static int check_identity(const struct component *c, const struct lock_input *input,
-			  struct error *err)
-{
-	if (str_equal(c->name, input->name) && str_equal(c->version, input->version) &&
-	    str_equal(c->arch, input->arch))
-		return 0;
-	return error_set(err, ERROR_INTEGRITY,
-			 "the file is %.60s %.60s %.20s, another package than the index said it is",
-			 c->name, c->version, c->arch);
-}
-
-static struct digest key_of(const struct lock_input *input)
-{
-	char text[DIGEST_TEXT_MAX];
-	cleanup_free char *recipe = xasprintf("deb 1 %s", digest_text(&input->digest, text));
-
-	return digest_of(slice_str(recipe));
-}
-
-static int open_into(struct store *store, const struct lock_input *input, struct component *c,
-		     struct error *err)
-{
-	cleanup_fd int fd = store_open_verified(store, &input->digest, input->size, err);
-	cleanup_stream struct stream *file = NULL;
-	cleanup_sink struct sink *content = NULL;
-
-	if (fd < 0)
-		return -1;
-	file = stream_fd(steal_fd(&fd), input->name);
-	c->fd = store_scratch(store, err);
-	if (c->fd < 0)
-		return -1;
-	content = sink_fd(c->fd, "temporary file");
-	if (deb_read(file, content, c, err) < 0)
-		return -1;
-	for (size_t i = 0; i < c->entries.len; i++) {
-		if (c->entries.items[i].content.kind == CONTENT_RANGE)
-			c->entries.items[i].content.fd = c->fd;
-	}
-	return 0;
-}
-
-/* From the cache, else from the package, which then goes into the cache. */
-static struct component *open_cached(struct store *store, const struct lock_input *input,
-				     struct error *err)
-{
-	struct digest key = key_of(input);
-	cleanup_component struct component *c = component_recall(store, COMPONENT_DEB, &key);
-
-	if (!c) {
-		c = component_new(COMPONENT_DEB, input->name, input->version);
-		c->key = key;
-		if (open_into(store, input, c, err) < 0 || component_keep(store, c, err) < 0)
-			return NULL;
-	}
-	return check_identity(c, input, err) < 0 ? NULL : steal_ptr(&c);
-}
-
 struct component *deb_open(struct store *store, const struct lock_input *input, struct error *err)
 {
-	struct component *c = open_cached(store, input, err);
+	static const struct package_format format = {
+		.kind = COMPONENT_DEB, .recipe = "deb 1", .listing = "index", .unpack = deb_read
+	};
 
-	if (!c) {
-		error_wrap(err, "%s %s", input->name, input->version);
-		return NULL;
-	}
-	c->stage = arena_strdup(&c->arena, input->stage);
-	c->requested = input->requested;
-	c->toolkit = input->toolkit;
-	return c;
+	return package_file_open(store, input, &format, err);
 }

@@ -4,7 +4,7 @@
  *
  * Scriptlets are kept for the report, never run. Paths are as packaged. Ghosts are not made:
  * nothing of them is in the package. Files that are one become hard links to the first of them.
- * Source: rpm's docs/manual/format.md and tags.md; capabilities(7), cap_from_text(3).
+ * Source: rpm's docs/manual/format.md and tags.md.
  */
 #ifndef BUILDER_SOURCES_RPM_PACKAGE_H
 #define BUILDER_SOURCES_RPM_PACKAGE_H
@@ -22,12 +22,5 @@
  */
 int rpm_unpack(struct stream *file, struct sink *content, struct component *c,
 	       struct error *err) MUST_USE;
-
-enum { RPM_CAPS_BYTES = 20 };
-/*
- * "cap_net_raw,cap_net_admin=ep" as the extended attribute security.capability has it, revision 2.
- * False for what is not understood.
- */
-bool rpm_caps_encode(const char *text, uint8_t out[RPM_CAPS_BYTES]);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "builder/sources/package_source.h"
 #include "builder/sources/rpm_package.h"
+#include "formats/file_caps.h"
 #include "tests/support/rpm.h"
 
 static int unpack(const struct test_rpm_file *files, size_t count, struct component *c,
@@ -95,7 +96,7 @@ static void test_owners_are_kept_by_name(void **state)
 
 static void test_capabilities_are_an_extended_attribute_of_revision_2(void **state)
 {
-	static const uint8_t want[RPM_CAPS_BYTES] = { 1, 0, 0, 2, 0, 0x30 };
+	static const uint8_t want[FILE_CAPS_BYTES] = { 1, 0, 0, 2, 0, 0x30 };
 	cleanup_component struct component *c = component_new(COMPONENT_RPM, "", "");
 	cleanup_strbuf struct strbuf content = { 0 };
 	const struct tar_entry *tar;
@@ -106,8 +107,8 @@ static void test_capabilities_are_an_extended_attribute_of_revision_2(void **sta
 	tar = &c->entries.items[1].tar;
 	assert_int_equal(tar->xattr_count, 1);
 	assert_string_equal(tar->xattrs[0].name, "security.capability");
-	assert_int_equal(tar->xattrs[0].len, RPM_CAPS_BYTES);
-	assert_memory_equal(tar->xattrs[0].value, want, RPM_CAPS_BYTES);
+	assert_int_equal(tar->xattrs[0].len, FILE_CAPS_BYTES);
+	assert_memory_equal(tar->xattrs[0].value, want, FILE_CAPS_BYTES);
 }
 
 static void test_capabilities_in_words(void **state)
@@ -132,10 +133,10 @@ static void test_capabilities_in_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		uint8_t out[RPM_CAPS_BYTES] = { 0 };
+		uint8_t out[FILE_CAPS_BYTES] = { 0 };
 		uint32_t words[5];
 
-		assert_int_equal(rpm_caps_encode(cases[i].text, out), cases[i].ok);
+		assert_int_equal(file_caps_encode(cases[i].text, out), cases[i].ok);
 		if (!cases[i].ok)
 			continue;
 		for (size_t k = 0; k < 5; k++)

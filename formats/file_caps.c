@@ -1,4 +1,6 @@
-#include "builder/sources/rpm_package.h"
+#include "formats/file_caps.h"
+
+#include "base/slice.h"
 
 enum { CAPS_REVISION_2 = 0x02000000, CAPS_EFFECTIVE = 1 };
 
@@ -119,7 +121,7 @@ static void put_u32(uint8_t *out, uint32_t v)
 		out[i] = (uint8_t)(v >> (8 * i));
 }
 
-bool rpm_caps_encode(const char *text, uint8_t out[RPM_CAPS_BYTES])
+bool file_caps_encode(const char *text, uint8_t out[FILE_CAPS_BYTES])
 {
 	struct slice rest = slice_str(text), clause;
 	struct caps c = { 0 };
