@@ -1,6 +1,7 @@
 #include "builder/base_image.h"
 
 #include "builder/layer.h"
+#include "formats/os_release.h"
 #include "formats/wheel_meta.h"
 #include "formats/deb822.h"
 #include "manifests/dotted.h"
@@ -128,25 +129,6 @@ static int read_rpm_database(struct base_image *base, const struct component *tr
 	return 0;
 }
 
-/* The value of KEY=VALUE in os-release, quoted or not. */
-static const char *release_value(struct base_image *base, struct slice text, const char *key)
-{
-	struct slice line;
-
-	while (slice_cut(&text, '\n', &line)) {
-		struct slice name;
-
-		line = slice_trim(line);
-		if (!slice_cut(&line, '=', &name) || !slice_is(name, key) || !line.data)
-			continue;
-		if (line.len >= 2 && (line.data[0] == '"' || line.data[0] == '\'') &&
-		    line.data[line.len - 1] == line.data[0])
-			line = slice_of(line.data + 1, line.len - 2);
-		return arena_slice(&base->arena, line);
-	}
-	return "";
-}
-
 static int read_system(struct base_image *base, const struct component *tree, struct error *err)
 {
 	static const char *const files[] = { "usr/lib/os-release", "etc/os-release" };
@@ -157,8 +139,8 @@ static int read_system(struct base_image *base, const struct component *tree, st
 		if (read_entry(entry_at(tree, files[i]), &text, err) < 0)
 			return -1;
 	}
-	id = release_value(base, strbuf_slice(&text), "ID");
-	version = release_value(base, strbuf_slice(&text), "VERSION_ID");
+	id = os_release_value(&base->arena, strbuf_slice(&text), "ID");
+	version = os_release_value(&base->arena, strbuf_slice(&text), "VERSION_ID");
 	base->system = arena_printf(&base->arena, "%s%s%s", id, *version ? " " : "", version);
 	return 0;
 }

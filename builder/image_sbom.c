@@ -1,6 +1,7 @@
 #include "builder/image_sbom.h"
 
 #include "builder/plan.h"
+#include "formats/os_release.h"
 #include "formats/pkgdb.h"
 #include "formats/wheel_meta.h"
 #include "manifests/redistribution.h"
@@ -63,23 +64,6 @@ static int check_owned(const struct rootfs_node *n, struct error *err)
 			 n->tar.path);
 }
 
-/* The value of KEY=VALUE in os-release, quoted or not; "" */
-static const char *release_value(struct arena *arena, struct slice text, const char *key)
-{
-	struct slice line, name;
-
-	while (slice_cut(&text, '\n', &line)) {
-		line = slice_trim(line);
-		if (!slice_cut(&line, '=', &name) || !slice_is(name, key) || !line.data)
-			continue;
-		if (line.len >= 2 && (line.data[0] == '"' || line.data[0] == '\'') &&
-		    line.data[line.len - 1] == line.data[0])
-			line = slice_of(line.data + 1, line.len - 2);
-		return arena_slice(arena, line);
-	}
-	return "";
-}
-
 static void read_system(struct sbom_account *b)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
@@ -88,8 +72,8 @@ static void read_system(struct sbom_account *b)
 	b->system = b->system_version = "";
 	if (rootfs_read(&b->tree->rootfs, "/etc/os-release", 64 * 1024, &text, &ignored) < 0)
 		return;
-	b->system = release_value(&b->sbom->arena, strbuf_slice(&text), "ID");
-	b->system_version = release_value(&b->sbom->arena, strbuf_slice(&text), "VERSION_ID");
+	b->system = os_release_value(&b->sbom->arena, strbuf_slice(&text), "ID");
+	b->system_version = os_release_value(&b->sbom->arena, strbuf_slice(&text), "VERSION_ID");
 }
 
 /* What the lock says of a component, or NULL. */

@@ -1,5 +1,6 @@
 #include "lint/facts_sbom.h"
 
+#include "formats/os_release.h"
 #include "formats/wheel_meta.h"
 #include "manifests/redistribution.h"
 
@@ -10,22 +11,6 @@ struct sbom_account {
 	const char *system, *system_version; /* of os-release; "" */
 	struct map taken;                    /* paths of libraries of distributions */
 };
-
-static const char *release_value(struct arena *arena, struct slice text, const char *key)
-{
-	struct slice line, name;
-
-	while (slice_cut(&text, '\n', &line)) {
-		line = slice_trim(line);
-		if (!slice_cut(&line, '=', &name) || !slice_is(name, key) || !line.data)
-			continue;
-		if (line.len >= 2 && (line.data[0] == '"' || line.data[0] == '\'') &&
-		    line.data[line.len - 1] == line.data[0])
-			line = slice_of(line.data + 1, line.len - 2);
-		return arena_slice(arena, line);
-	}
-	return "";
-}
 
 static const char *package_purl(const struct sbom_account *b, const struct package *p,
 				const char *name)
@@ -158,8 +143,8 @@ int facts_sbom(const struct facts *facts, struct sbom *out, struct error *err)
 
 	if (redistribution_load(&b.redistribution, err) < 0)
 		return -1;
-	b.system = release_value(&out->arena, release, "ID");
-	b.system_version = release_value(&out->arena, release, "VERSION_ID");
+	b.system = os_release_value(&out->arena, release, "ID");
+	b.system_version = os_release_value(&out->arena, release, "VERSION_ID");
 	for (size_t i = 0; i < facts->packages.len; i++) {
 		const struct package *p = &facts->packages.items[i];
 
