@@ -375,7 +375,6 @@ static int make_plan(struct session *s, struct error *err)
 				       .root = s->root,
 				       .loader = &s->loader,
 				       .config = &s->image->config };
-	request.root = s->mode->prefix(&s->run);
 	test_plan_make(&s->copies, &request, &s->plan);
 	return 0;
 }

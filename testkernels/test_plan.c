@@ -64,12 +64,9 @@ static struct strbuf *add_test(struct test_plan *plan, const struct plan_request
 }
 
 /* By name as a program would, where that gives this copy; else by its path. */
-static void add_name(struct strbuf *line, const struct plan_request *q,
-		     const struct library_copy *copy)
+static void add_name(struct strbuf *line, const struct library_copy *copy)
 {
-	cleanup_free char *path = xasprintf("%s%s", q->root, copy->path);
-
-	add_field(line, copy->found_by_name ? copy->soname : path);
+	add_field(line, copy->found_by_name ? copy->soname : copy->path);
 }
 
 static bool is_first_copy(const struct library_copies *copies, size_t i)
@@ -90,17 +87,16 @@ static void add_library(struct test_plan *plan, const struct plan_request *q,
 		xasprintf("%s.version.%s", tier == TIER_RUN ? "run" : "load", name);
 	struct strbuf *line;
 
-	add_name(add_test(plan, q, open_id, TIER_LOAD, copy, "open"), q, copy);
+	add_name(add_test(plan, q, open_id, TIER_LOAD, copy, "open"), copy);
 	if (!copy->family->has_version)
 		return;
 	line = add_test(plan, q, version_id, tier, copy, "version");
 	add_field(line, copy->family->stem);
-	add_name(line, q, copy);
+	add_name(line, copy);
 }
 
 /* "libcudnn.so.9" has engine libraries "…so.9"; older ones have none. */
-static void add_engines(struct strbuf *line, const struct plan_request *q,
-			const struct library_copy *copy)
+static void add_engines(struct strbuf *line, const struct library_copy *copy)
 {
 	const char *so = strstr(copy->soname, ".so."), *slash = strrchr(copy->path, '/');
 	uint64_t major;
@@ -109,8 +105,8 @@ static void add_engines(struct strbuf *line, const struct plan_request *q,
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(cudnn_engines); i++) {
 		cleanup_free char *name = xasprintf("%s.so.%" PRIu64, cudnn_engines[i], major);
-		cleanup_free char *path = xasprintf("%s%.*s/%s", q->root, (int)(slash - copy->path),
-						    copy->path, name);
+		cleanup_free char *path =
+			xasprintf("%.*s/%s", (int)(slash - copy->path), copy->path, name);
 
 		add_field(line, copy->found_by_name ? name : path);
 	}
@@ -130,9 +126,9 @@ static void add_special(struct test_plan *plan, const struct plan_request *q,
 			continue;
 		id = xasprintf("%s%s%s", special->id, any ? "@" : "", any ? copy->soname : "");
 		line = add_test(plan, q, id, TIER_LOAD, copy, special->check);
-		add_name(line, q, copy);
+		add_name(line, copy);
 		if (str_equal(special->check, "cudnn-set"))
-			add_engines(line, q, copy);
+			add_engines(line, copy);
 		for (size_t k = 0; special->takes_targets && k < q->target_count; k++)
 			add_field(line, q->targets[k]);
 		any = true;

@@ -22,7 +22,6 @@ struct test_plan {
 };
 
 struct plan_request {
-	const char *root;           /* prefix of the image's files where the probe runs */
 	uint64_t timeout_ms;        /* of each test */
 	const char *const *targets; /* "sm_90" */
 	size_t target_count;

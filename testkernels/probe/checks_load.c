@@ -19,9 +19,14 @@ void *library_symbol(void *handle, const char *name)
 
 void *library_open(const struct check *check, const char *name)
 {
-	void *handle = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
-	const char *text = handle ? NULL : dlerror();
+	char path[4096];
+	const char *text;
+	void *handle;
 	struct say s;
+
+	put_text(path, sizeof(path), "%s%s", name[0] == '/' ? check->root : "", name);
+	handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	text = handle ? NULL : dlerror();
 
 	if (handle)
 		return handle;

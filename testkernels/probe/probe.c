@@ -1,6 +1,7 @@
 #include "probe.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PLAN_MAX = 1 << 20, WORDS_MAX = 1024, DRAIN_MS = 200 };
+enum { PLAN_MAX = 1 << 20, WORDS_MAX = 2048, READ_MAX = 4096, DRAIN_MS = 200 };
 
 int main(int argc, char **argv);
 
@@ -99,19 +100,45 @@ static bool step_parse(char *line, const char *root, struct step *out)
 	return true;
 }
 
-static void child_run(const struct step *step, int words)
+/* What all steps of a run share. */
+struct run {
+	const char *root, *frame;
+	bool image_fault, other_fault;
+};
+
+static void child_command(const struct step *step)
 {
-	check_fn *run = check_load_find(step->name);
+	const char *text = strerror(ENOENT);
+
+	if (step->check.count) {
+		execvp(step->args[0], (char *const *)step->args);
+		text = strerror(errno);
+	}
+	result_fail(&step->check, "exec", text);
+}
+
+static void child_run(const struct step *step, int words, int results)
+{
 	const struct rlimit no_core = { 0, 0 };
 	int null = open("/dev/null", O_RDONLY);
+	check_fn *run;
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	setrlimit(RLIMIT_CORE, &no_core);
 	if (null >= 0)
 		dup2(null, 0);
 	dup2(words, 1);
 	dup2(words, 2);
+	dup2(results, SAY_FD);
+	for (int fd = SAY_FD + 1; fd < 16; fd++)
+		close(fd);
+	if (strcmp(step->name, "command") == 0) {
+		child_command(step);
+		_exit(127);
+	}
+	run = check_load_find(step->name);
 	if (!run)
 		run = check_run_find(step->name);
 	if (run)
@@ -147,11 +174,64 @@ static void words_add(struct words *w, const char *data, size_t len)
 /* Read what there is; false at the end. */
 static bool words_read(struct words *w, int fd)
 {
-	char buf[1024];
+	char buf[READ_MAX];
 	ssize_t n = read(fd, buf, sizeof(buf));
 
 	if (n > 0)
 		words_add(w, buf, (size_t)n);
+	return n > 0;
+}
+
+/* What a child says on its result pipe: the first line that is a result of its test. */
+struct answer {
+	char begin[128]; /* how such a line begins */
+	size_t begin_len;
+	char line[SAY_MAX]; /* being read */
+	size_t len;
+	bool too_long;
+	char result[SAY_MAX];
+	size_t result_len;
+	unsigned count;
+};
+
+static void answer_begin(struct answer *a, const struct step *step)
+{
+	struct say s;
+
+	memset(a, 0, sizeof(*a));
+	result_begin(&s, &step->check, "");
+	a->begin_len = s.len - 1; /* up to the quote that opens the status */
+	if (a->begin_len > sizeof(a->begin))
+		a->begin_len = 0;
+	memcpy(a->begin, s.text, a->begin_len);
+}
+
+static void answer_line(struct answer *a)
+{
+	bool ours = !a->too_long && a->begin_len && a->len > a->begin_len &&
+		    memcmp(a->line, a->begin, a->begin_len) == 0;
+
+	if (ours && !a->count++) {
+		memcpy(a->result, a->line, a->len);
+		a->result_len = a->len;
+	}
+	a->len = 0;
+	a->too_long = false;
+}
+
+static bool answer_read(struct answer *a, int fd)
+{
+	char buf[READ_MAX];
+	ssize_t n = read(fd, buf, sizeof(buf));
+
+	for (ssize_t i = 0; i < n; i++) {
+		if (buf[i] == '\n')
+			answer_line(a);
+		else if (a->len < sizeof(a->line))
+			a->line[a->len++] = buf[i];
+		else
+			a->too_long = true;
+	}
 	return n > 0;
 }
 
@@ -161,59 +241,127 @@ struct outcome {
 	long ms;
 };
 
+/* One that is being followed, and what is heard from it. */
+struct child {
+	pid_t pid;
+	int words_fd, answer_fd; /* -1: at its end */
+	struct words words;
+	struct answer answer;
+	struct outcome outcome;
+};
+
+static void child_hear(struct child *c, int wait_ms)
+{
+	struct pollfd fds[3] = { { SAY_FD, 0, 0 },
+				 { c->words_fd, POLLIN, 0 },
+				 { c->answer_fd, POLLIN, 0 } };
+
+	if (poll(fds, 3, wait_ms) <= 0)
+		return;
+	if (fds[0].revents & (POLLERR | POLLNVAL)) {
+		/* whoever reads our lines is gone: everything ends */
+		kill(-c->pid, SIGKILL);
+		_exit(1);
+	}
+	if (fds[1].revents && !words_read(&c->words, c->words_fd)) {
+		close(c->words_fd);
+		c->words_fd = -1;
+	}
+	if (fds[2].revents && !answer_read(&c->answer, c->answer_fd)) {
+		close(c->answer_fd);
+		c->answer_fd = -1;
+	}
+}
+
 /*
- * Follow a child to its end. Whoever reads our lines may be gone: then everything ends. Its
- * descendants may keep the pipe open after it: they get a moment, then are killed with the group.
+ * End what the child left behind: with us as the one who gets orphans, they are our children. A
+ * few rounds, since each that ends may leave others.
  */
-static void child_follow(pid_t pid, int fd, long timeout_ms, struct words *words,
-			 struct outcome *out)
+static void end_orphans(void)
+{
+	for (int round = 0; round < 20; round++) {
+		char text[4096], *p = text;
+		int fd = open("/proc/thread-self/children", O_RDONLY), status;
+		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+		long pid = 0;
+
+		if (fd >= 0)
+			close(fd);
+		if (n <= 0)
+			return;
+		text[n] = '\0';
+		for (; *p; p++) {
+			if (*p >= '0' && *p <= '9') {
+				pid = pid * 10 + (*p - '0');
+				continue;
+			}
+			if (pid > 1)
+				kill((pid_t)pid, SIGKILL);
+			pid = 0;
+		}
+		while (waitpid(-1, &status, 0) > 0)
+			continue;
+	}
+}
+
+/*
+ * Follow a child to its end. Its descendants may keep the pipes open after it: they get a moment,
+ * then are killed.
+ */
+static void child_follow(struct child *c, long timeout_ms)
 {
 	long start = now_ms(), deadline = timeout_ms > 0 ? start + timeout_ms : 0;
-	bool ended = false, reading = true;
+	bool ended = false;
 
-	memset(out, 0, sizeof(*out));
-	while (!ended || reading) {
-		struct pollfd fds[2] = { { SAY_FD, 0, 0 }, { reading ? fd : -1, POLLIN, 0 } };
+	while (!ended || c->words_fd >= 0 || c->answer_fd >= 0) {
 		long now = now_ms();
 
 		if (!ended && deadline && now >= deadline) {
-			out->timed_out = true;
-			kill(-pid, SIGKILL);
-			kill(pid, SIGKILL);
+			c->outcome.timed_out = true;
+			kill(-c->pid, SIGKILL);
+			kill(c->pid, SIGKILL);
 			deadline = 0;
 		}
 		if (ended && now >= deadline)
 			break;
-		if (poll(fds, 2, ended ? 10 : 5) > 0) {
-			if (fds[0].revents & (POLLERR | POLLNVAL)) {
-				kill(-pid, SIGKILL);
-				_exit(1);
-			}
-			if (fds[1].revents && !words_read(words, fd))
-				reading = false;
-		}
-		if (!ended && waitpid(pid, &out->status, WNOHANG) == pid) {
+		child_hear(c, ended ? 10 : 5);
+		if (!ended && waitpid(c->pid, &c->outcome.status, WNOHANG) == c->pid) {
 			ended = true;
-			out->ms = now_ms() - start;
+			c->outcome.ms = now_ms() - start;
 			deadline = now_ms() + DRAIN_MS;
 		}
 	}
-	kill(-pid, SIGKILL);
+	kill(-c->pid, SIGKILL);
+	end_orphans();
 }
 
-static void step_event(const struct step *step, const char *event)
+static void step_event(const struct run *r, const struct step *step, const char *event)
 {
 	struct say s;
 
 	say_begin(&s);
 	say_str(&s, "test", step->check.id);
 	say_str(&s, "event", event);
-	say_end(&s);
+	say_end_framed(&s, r->frame);
 }
 
-static void step_end(const struct step *step, const struct outcome *o, const struct words *words)
+static void step_result(const struct run *r, const struct step *step, const struct answer *a)
 {
-	int status = o->status;
+	struct say s;
+
+	if (a->count == 1)
+		say_line(a->result, a->result_len, r->frame);
+	if (a->count < 2)
+		return;
+	result_begin(&s, &step->check, "fail");
+	say_str(&s, "kind", "several-results");
+	say_str(&s, "message", "something in its process wrote results of its own");
+	say_end_framed(&s, r->frame);
+}
+
+static void step_end(const struct run *r, const struct step *step, const struct child *c)
+{
+	int status = c->outcome.status;
 	struct say s;
 
 	say_begin(&s);
@@ -221,34 +369,104 @@ static void step_end(const struct step *step, const struct outcome *o, const str
 	say_str(&s, "event", "end");
 	say_int(&s, "exit", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	say_int(&s, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-	say_int(&s, "timed_out", o->timed_out);
-	say_int(&s, "ms", o->ms);
-	if (words->len)
-		say_str(&s, "last_words", words->text);
-	say_end(&s);
+	say_int(&s, "timed_out", c->outcome.timed_out);
+	say_int(&s, "ms", c->outcome.ms);
+	if (c->words.len)
+		say_str(&s, "last_words", c->words.text);
+	say_end_framed(&s, r->frame);
 }
 
-static void step_run(const struct step *step)
+/* The number after `key` in a line that result_fail_call made, or -1. */
+static long number_after(const char *line, size_t len, const char *key)
 {
-	struct words words = { 0 };
-	struct outcome outcome;
-	int pipe_fds[2];
-	pid_t pid;
+	size_t n = strlen(key);
 
-	step_event(step, "start");
-	if (pipe(pipe_fds) < 0 || (pid = fork()) < 0) {
-		result_fail(&step->check, "host", "the probe could not start a process");
+	for (size_t i = 0; i + n < len; i++) {
+		long value = 0;
+
+		if (memcmp(line + i, key, n) != 0)
+			continue;
+		for (i += n; i < len && line[i] >= '0' && line[i] <= '9' && value < 100000; i++)
+			value = value * 10 + (line[i] - '0');
+		return value;
+	}
+	return -1;
+}
+
+/* Codes of the driver for which the image is not to blame first. */
+static bool others_fault(const char *line, size_t len)
+{
+	static const long codes[] = { 35, 36, 46, 100, 101, 221, 222, 304, 801, 802, 803, 999 };
+	long code = number_after(line, len, "\"code\":");
+
+	if (strstr(line, "libcuda.so.1"))
+		return true;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (codes[i] == code)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A first idea of who is to blame, for the exit status: whoever collects the lines judges them
+ * with more knowledge.
+ */
+static void step_blame(struct run *r, const struct step *step, struct child *c)
+{
+	static const char fail[] = "\"status\":\"fail\"", any[] = "\"status\":\"";
+	const struct answer *a = &c->answer;
+	bool command = strcmp(step->name, "command") == 0 && !c->outcome.status;
+	bool failed = !a->count && !command;
+
+	c->answer.result[a->result_len < SAY_MAX ? a->result_len : SAY_MAX - 1] = '\0';
+	if (a->count > 1 || strstr(a->result, fail))
+		failed = true;
+	if (!failed || (a->count == 1 && !strstr(a->result, any)))
+		return;
+	if (strncmp(step->check.id, "run.", 4) == 0 && others_fault(a->result, a->result_len))
+		r->other_fault = true;
+	else
+		r->image_fault = true;
+}
+
+static void step_run(struct run *r, const struct step *step)
+{
+	int words[2] = { -1, -1 }, results[2] = { -1, -1 };
+	struct child c;
+
+	memset(&c, 0, sizeof(c));
+	answer_begin(&c.answer, step);
+	step_event(r, step, "start");
+	if (pipe(words) < 0 || pipe(results) < 0 || (c.pid = fork()) < 0) {
+		struct say s;
+
+		result_begin(&s, &step->check, "fail");
+		say_str(&s, "kind", "host");
+		say_str(&s, "message", "the probe could not start a process");
+		say_end_framed(&s, r->frame);
+		r->other_fault = true;
+		for (int i = 0; i < 2; i++) {
+			close(words[i]);
+			close(results[i]);
+		}
 		return;
 	}
-	if (pid == 0) {
-		close(pipe_fds[0]);
-		child_run(step, pipe_fds[1]);
-	}
-	setpgid(pid, pid);
-	close(pipe_fds[1]);
-	child_follow(pid, pipe_fds[0], step->timeout_ms, &words, &outcome);
-	close(pipe_fds[0]);
-	step_end(step, &outcome, &words);
+	if (c.pid == 0)
+		child_run(step, words[1], results[1]);
+	setpgid(c.pid, c.pid);
+	close(words[1]);
+	close(results[1]);
+	c.words_fd = words[0];
+	c.answer_fd = results[0];
+	child_follow(&c, step->timeout_ms);
+	if (c.words_fd >= 0)
+		close(c.words_fd);
+	if (c.answer_fd >= 0)
+		close(c.answer_fd);
+	step_result(r, step, &c.answer);
+	step_end(r, step, &c);
+	step_blame(r, step, &c);
 }
 
 /* The names of the network interfaces, from /proc/net/dev: "lo,eth0". */
@@ -282,7 +500,7 @@ static void interfaces(char *out, size_t size)
 	}
 }
 
-static void say_hello(void)
+static void say_hello(const struct run *r)
 {
 	const char *(*version)(void) = (const char *(*)(void))dlsym(NULL, "gnu_get_libc_version");
 	char libc[64] = "not glibc", names[512];
@@ -302,7 +520,9 @@ static void say_hello(void)
 		statfs("/dev/shm", &shm) == 0 ? (long)shm.f_blocks * (long)shm.f_bsize : -1);
 	say_int(&s, "memlock", memlock.rlim_cur == RLIM_INFINITY ? -1 : (long)memlock.rlim_cur);
 	say_str(&s, "interfaces", names);
-	say_end(&s);
+	if (getenv("GPUIMG_NODE"))
+		say_str(&s, "node", getenv("GPUIMG_NODE"));
+	say_end_framed(&s, r->frame);
 }
 
 static char *plan_read(const char *path)
@@ -321,7 +541,7 @@ static char *plan_read(const char *path)
 	return text;
 }
 
-static int run_plan(const char *path, const char *root)
+static int run_plan(struct run *r, const char *path)
 {
 	char *line = plan_read(path), *next;
 	struct step step;
@@ -329,26 +549,41 @@ static int run_plan(const char *path, const char *root)
 
 	if (!line)
 		return 2;
-	say_hello();
+	if (r->frame[0])
+		dup2(1, SAY_FD);
+	/* Children must not reach our descriptors through /proc, and their orphans become ours. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	say_hello(r);
 	for (; line && *line; line = next) {
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		if (step_parse(line, root, &step))
-			step_run(&step);
+		if (line[0] == '#')
+			say_line(line + 1, strlen(line + 1), r->frame);
+		else if (step_parse(line, r->root, &step))
+			step_run(r, &step);
 	}
 	say_begin(&s);
 	say_str(&s, "event", "done");
-	say_end(&s);
-	return 0;
+	say_end_framed(&s, r->frame);
+	if (!r->frame[0])
+		return 0;
+	return r->image_fault ? 1 : r->other_fault ? 3 : 0;
 }
 
 int main(int argc, char **argv)
 {
+	struct run r = { "", "", false, false };
 	struct say s;
 
-	if (argc >= 3 && strcmp(argv[1], "run") == 0)
-		return run_plan(argv[2], argc >= 4 ? argv[3] : "");
+	if (argc >= 3 && strcmp(argv[1], "run") == 0) {
+		if (argc >= 4)
+			r.root = argv[3];
+		if (argc >= 5)
+			r.frame = argv[4];
+		return run_plan(&r, argv[2]);
+	}
 	if (argc >= 2 && strcmp(argv[1], "noop") == 0) {
 		say_begin(&s);
 		say_int(&s, "ok", 1);

@@ -95,18 +95,43 @@ void say_int(struct say *s, const char *key, long value)
 	add(s, out);
 }
 
-void say_end(struct say *s)
+static void write_all(const char *text, size_t len)
 {
 	size_t at = 0;
 
-	add(s, "}\n");
-	while (at < s->len) {
-		ssize_t n = write(SAY_FD, s->text + at, s->len - at);
+	while (at < len) {
+		ssize_t n = write(SAY_FD, text + at, len - at);
 
 		if (n <= 0)
 			return;
 		at += (size_t)n;
 	}
+}
+
+void say_line(const char *text, size_t len, const char *frame)
+{
+	char line[SAY_MAX + 64];
+	size_t before = strlen(frame);
+
+	if (before > 60)
+		before = 0;
+	if (len > SAY_MAX)
+		return;
+	memcpy(line, frame, before);
+	memcpy(line + before, text, len);
+	line[before + len] = '\n';
+	write_all(line, before + len + 1);
+}
+
+void say_end_framed(struct say *s, const char *frame)
+{
+	add(s, "}");
+	say_line(s->text, s->len, frame);
+}
+
+void say_end(struct say *s)
+{
+	say_end_framed(s, "");
 }
 
 void result_begin(struct say *s, const struct check *check, const char *status)

@@ -26,7 +26,7 @@ static void plan_of(const char *stem, const char *soname, struct test_plan *out)
 		.family = family(stem), .soname = soname, .path = "/opt/lib/x", .file = "/opt/lib/x"
 	};
 	struct library_copies copies = { .items = &copy, .len = 1, .cap = 1 };
-	struct plan_request request = { .root = "", .timeout_ms = 1000 };
+	struct plan_request request = { .timeout_ms = 1000 };
 
 	test_plan_make(&copies, &request, out);
 }
