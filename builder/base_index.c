@@ -134,9 +134,9 @@ static uint64_t bytes_wanted(const char *name, uint64_t size, struct slice head)
 static int read_content(struct pass *p, struct stream *content, const struct tree_node *node,
 			struct file_facts *out, struct error *err)
 {
-	const char *slash = strrchr(node->entry.path, '/'),
-		   *name = slash ? slash + 1 : node->entry.path;
-	bool keep = p->keep_all || is_kept(node->entry.path, node->entry.size);
+	cleanup_strbuf struct strbuf path = { 0 };
+	const char *name = tree_name(&p->tree, node);
+	bool keep = p->keep_all || is_kept(tree_path(&p->tree, node, &path), node->entry.size);
 	cleanup_digest struct digest_state state = { 0 };
 	cleanup_strbuf struct strbuf head = { 0 };
 	uint64_t want = 0;
@@ -215,23 +215,25 @@ static void add_field(struct strbuf *out, const char *text, char end)
 static int add_node(struct pass *p, const struct tree_node *n, struct error *err)
 {
 	struct strbuf *out = &p->out->listing;
-	const struct tar_entry *e = &n->entry;
-	const struct tree_node *file = e->type == TAR_HARDLINK ? n->target : n;
+	enum tar_type type = n->entry.type;
+	const struct tree_node *file = type == TAR_HARDLINK ? tree_target(n) : n;
 	const struct file_facts *facts = file ? file->facts : NULL;
+	cleanup_strbuf struct strbuf path = { 0 };
 	char hex[DIGEST_HEX_MAX];
 
-	if (e->type == TAR_HARDLINK && (!file || !facts))
+	if (type == TAR_HARDLINK && (!file || !facts))
 		return error_set(err, ERROR_FORMAT,
-				 "%s: layer %zu: \"%s\" is a hard link to \"%s\", which is no file "
+				 "%s: layer %" PRIu32 ": \"%s\" is a hard link to what is no file "
 				 "of the image",
-				 p->image->name, n->layer, e->path, e->link);
-	if (e->type != TAR_DIR && e->type != TAR_SYMLINK && !facts)
+				 p->image->name, n->layer, tree_path(&p->tree, n, &path));
+	if (type != TAR_DIR && type != TAR_SYMLINK && !facts)
 		return 0;
-	strbuf_addf(out, "%c\t%o\t%" PRIu64 "\t%" PRIu64 "\t%" PRId64 "\t",
-		    e->type == TAR_DIR       ? 'd'
-		    : e->type == TAR_SYMLINK ? 'l'
-					     : 'f',
-		    e->type == TAR_HARDLINK ? file->entry.mode : e->mode, e->uid, e->gid, e->mtime);
+	strbuf_addf(out, "%c\t%o\t%" PRIu32 "\t%" PRIu32 "\t%" PRId64 "\t",
+		    type == TAR_DIR       ? 'd'
+		    : type == TAR_SYMLINK ? 'l'
+					  : 'f',
+		    type == TAR_HARDLINK ? file->entry.mode : n->entry.mode, n->entry.uid,
+		    n->entry.gid, n->entry.mtime);
 	if (facts) {
 		strbuf_addf(out, "%" PRIu64 "\t%s\t", facts->size, digest_hex(&facts->digest, hex));
 		if (facts->offset != UINT64_MAX)
@@ -239,9 +241,9 @@ static int add_node(struct pass *p, const struct tree_node *n, struct error *err
 		strbuf_addc(out, '\t');
 		add_field(out, facts->soname, '\t');
 	}
-	if (e->type == TAR_SYMLINK)
-		add_field(out, e->link, '\t');
-	add_field(out, e->path, '\n');
+	if (type == TAR_SYMLINK)
+		add_field(out, tree_link(n), '\t');
+	add_field(out, tree_path(&p->tree, n, &path), '\n');
 	return 0;
 }
 

@@ -58,7 +58,7 @@ void compat_library_find(const struct facts *facts, struct compat_library *out)
 	*out = (struct compat_library){ 0 };
 	facts_list(facts, dir, &all);
 	for (size_t i = 0; i < all.len; i++) {
-		if (!path_matches("libcuda.so.*.*", path_name(all.items[i]->entry.path)))
+		if (!path_matches("libcuda.so.*.*", facts_name(facts, all.items[i])))
 			continue;
 		candidates++;
 		out->node = all.items[i];

@@ -130,22 +130,19 @@ void components_find(const struct facts *facts, struct arena *arena, struct comp
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct tar_entry *e = &nodes[i]->entry;
 		const char *name;
 		uintptr_t at;
 
-		if (e->type != TAR_FILE)
+		if (nodes[i]->entry.type != TAR_FILE)
 			continue;
-		strbuf_truncate(&path, 0);
-		strbuf_addf(&path, "/%s", e->path);
-		name = name_of(strbuf_text(&path), &scratch);
+		name = name_of(facts_path_in(facts, nodes[i], &path), &scratch);
 		at = (uintptr_t)map_get(&index, name);
 		if (!at) {
 			vec_push(out, ((struct component){ .name = arena_strdup(arena, name) }));
 			at = out->len;
 			map_put(&index, name, (void *)at);
 		}
-		out->items[at - 1].bytes += e->size;
+		out->items[at - 1].bytes += nodes[i]->entry.size;
 		out->items[at - 1].files++;
 		if (i % 4096 == 4095)
 			arena_release(&scratch);

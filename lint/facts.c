@@ -18,7 +18,7 @@ void facts_add(struct facts *facts, size_t layer, const struct tar_entry *entry,
 const struct file_facts *node_facts(const struct tree_node *node)
 {
 	if (node && node->entry.type == TAR_HARDLINK)
-		node = node->target;
+		node = tree_target(node);
 	return node && node->entry.type == TAR_FILE ? node->facts : NULL;
 }
 
@@ -132,7 +132,7 @@ static void derive_libc(struct facts *facts)
 	facts->is_debian_libc = facts_resolve(facts, libc, NULL);
 	facts_list(facts, "/lib", &lib);
 	for (size_t i = 0; i < lib.len; i++)
-		facts->is_musl |= str_starts(path_name(lib.items[i]->entry.path), "ld-musl-");
+		facts->is_musl |= str_starts(facts_name(facts, lib.items[i]), "ld-musl-");
 	vec_release(&lib);
 	if (facts->is_debian_libc || facts_resolve(facts, "/lib64/libc.so.6", NULL) ||
 	    facts_resolve(facts, "/usr/lib64/libc.so.6", NULL))
@@ -145,7 +145,7 @@ static bool is_driver_container(const struct facts *facts)
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *name = path_name(nodes[i]->entry.path);
+		const char *name = facts_name(facts, nodes[i]);
 
 		if (!str_starts(name, "nvidia") && !str_starts(name, "NVIDIA-Linux-"))
 			continue;
@@ -328,7 +328,23 @@ void facts_list(const struct facts *facts, const char *dir, struct tree_nodes *o
 
 const char *facts_path(const struct facts *facts, const struct tree_node *node)
 {
-	return arena_printf(arena_of(facts), "/%s", node->entry.path);
+	cleanup_strbuf struct strbuf path = { 0 };
+
+	return arena_strdup(arena_of(facts), facts_path_in(facts, node, &path));
+}
+
+const char *facts_path_in(const struct facts *facts, const struct tree_node *node,
+			  struct strbuf *buf)
+{
+	strbuf_truncate(buf, 0);
+	strbuf_addc(buf, '/');
+	tree_add_path(&facts->tree, node, buf);
+	return strbuf_text(buf);
+}
+
+const char *facts_name(const struct facts *facts, const struct tree_node *node)
+{
+	return tree_name(&facts->tree, node);
 }
 
 const char *facts_env(const struct facts *facts, const char *name)

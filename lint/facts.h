@@ -347,8 +347,13 @@ void facts_list(const struct facts *facts, const char *dir, struct tree_nodes *o
  * program. `path` may lead through links.
  */
 const struct package *facts_owner(const struct facts *facts, const char *path);
-/* The absolute path of a node. */
+/* The absolute path of a node. It stays: in a loop over all nodes facts_path_in() is to be used. */
 const char *facts_path(const struct facts *facts, const struct tree_node *node);
+/* The same, written over what `buf` holds; valid as long as that. */
+const char *facts_path_in(const struct facts *facts, const struct tree_node *node,
+			  struct strbuf *buf);
+/* The last component of it. */
+const char *facts_name(const struct facts *facts, const struct tree_node *node);
 /* The value of an environment variable, or NULL. */
 const char *facts_env(const struct facts *facts, const char *name);
 /* The distribution of that normalized name in `home` (NULL: anywhere, the first); NULL: none. */

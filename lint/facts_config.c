@@ -41,7 +41,7 @@ static void include(struct facts *facts, const char *pattern, unsigned depth)
 	}
 	facts_list(facts, dir, &nodes);
 	for (size_t i = 0; i < nodes.len; i++) {
-		const char *name = path_name(nodes.items[i]->entry.path);
+		const char *name = facts_name(facts, nodes.items[i]);
 
 		if (name[0] != '.' && path_matches(names, name))
 			read_conf(facts, arena_printf(&facts->arena, "%s/%s", dir, name),

@@ -46,19 +46,19 @@ static const char *of_objects(const struct facts *facts, struct arena *arena)
 /* Links and empty placeholders of driver libraries, and toolkit directories. */
 static const char *of_entries(const struct facts *facts, struct arena *arena)
 {
+	cleanup_strbuf struct strbuf buf = { 0 };
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *path = nodes[i]->entry.path;
+		const char *path = facts_path_in(facts, nodes[i], &buf);
 
-		if (str_starts(path, "usr/local/cuda") && nodes[i]->entry.type != TAR_SYMLINK)
-			return arena_printf(arena, "has /%.*s", (int)(10 + strcspn(path + 10, "/")),
+		if (str_starts(path, "/usr/local/cuda") && nodes[i]->entry.type != TAR_SYMLINK)
+			return arena_printf(arena, "has %.*s", (int)(11 + strcspn(path + 11, "/")),
 					    path);
 		if (nodes[i]->entry.type != TAR_DIR &&
-		    runtime_is_gpu_library(facts, path_name(path)) &&
-		    !path_is_sample(facts_path(facts, nodes[i])))
-			return arena_printf(arena, "ships /%s", path);
+		    runtime_is_gpu_library(facts, path_name(path)) && !path_is_sample(path))
+			return arena_printf(arena, "ships %s", path);
 	}
 	return NULL;
 }

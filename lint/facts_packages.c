@@ -102,6 +102,8 @@ static void take(struct facts *facts, const struct tree_node *node, const struct
 
 	if (!f)
 		return;
+	if (!f->packages && !f->text)
+		return;
 	path = facts_path(facts, node);
 	if (f->packages && is_list(f->packages) == lists) {
 		if (lists)

@@ -92,9 +92,11 @@ void python_facts_derive(struct facts *facts)
 		const struct file_facts *f = node_facts(nodes[i]);
 		struct python_dist dist = { 0 };
 
-		if (!f || !f->text || !str_ends(nodes[i]->entry.path, ".dist-info/METADATA"))
+		if (!f || !f->text || !str_equal(facts_name(facts, nodes[i]), "METADATA"))
 			continue;
 		dist.path = path_dir(facts, facts_path(facts, nodes[i]));
+		if (!str_ends(dist.path, ".dist-info"))
+			continue;
 		dist.home = path_dir(facts, dist.path);
 		dist.layer = facts_layer(facts, nodes[i]);
 		if (!read_metadata(facts, slice_of(f->text, f->text_len), &dist))

@@ -121,30 +121,58 @@ static struct batch *take_batch(struct layer_job *job)
 	return b;
 }
 
+/* Where the facts of files are read to, and what is shared by them. */
+struct content_reader {
+	bool hash; /* the digest of each is wanted */
+	struct strbuf buffer;
+	struct arena *arena;
+	struct file_facts *empty; /* of all files without bytes: there may be a million */
+};
+
+static struct file_facts *empty_facts(struct content_reader *r)
+{
+	struct digest_state state = { 0 };
+
+	if (r->empty)
+		return r->empty;
+	r->empty = arena_alloc(r->arena, sizeof(*r->empty));
+	r->empty->zero = true;
+	r->empty->hashed = r->hash;
+	if (r->hash) {
+		digest_init(&state, DIGEST_SHA256);
+		r->empty->digest = digest_finish(&state);
+	}
+	return r->empty;
+}
+
 /* The facts of a file, and its digest when that is wanted. */
-static int read_content(bool hash, const struct tar_entry *entry, struct stream *content,
-			struct strbuf *buffer, struct arena *arena, struct file_facts **out,
-			struct error *err)
+static int read_content(struct content_reader *r, const struct tar_entry *entry,
+			struct stream *content, struct file_facts **out, struct error *err)
 {
 	cleanup_digest struct digest_state state = { 0 };
 	cleanup_stream struct stream *hashed = NULL;
 
-	if (!hash)
-		return content_facts_read(entry, content, buffer, arena, out, err);
+	if (!entry->size) {
+		*out = empty_facts(r);
+		return 0;
+	}
+	if (!r->hash)
+		return content_facts_read(entry, content, &r->buffer, r->arena, out, err);
 	digest_init(&state, DIGEST_SHA256);
 	hashed = stream_digest(content, &state, NULL);
-	if (content_facts_read(entry, hashed, buffer, arena, out, err) < 0 ||
+	if (content_facts_read(entry, hashed, &r->buffer, r->arena, out, err) < 0 ||
 	    stream_drain(hashed, NULL, err) < 0)
 		return -1;
 	if (!*out)
-		*out = arena_alloc(arena, sizeof(**out));
+		*out = arena_alloc(r->arena, sizeof(**out));
 	(*out)->hashed = true;
 	(*out)->digest = digest_finish(&state);
 	return 0;
 }
 
 static int read_entry(struct layer_job *job, struct tar_reader *reader,
-		      const struct tar_entry *entry, struct strbuf *buffer, struct error *err)
+		      const struct tar_entry *entry, struct content_reader *contents,
+		      struct error *err)
 {
 	struct layer_entry *out;
 	struct arena *names;
@@ -164,28 +192,35 @@ static int read_entry(struct layer_job *job, struct tar_reader *reader,
 	out->entry.xattr_count = 0;
 	if (entry->type != TAR_FILE)
 		return 0;
-	return read_content(job->hash, entry, tar_read_content(reader), buffer, &job->content,
-			    &out->facts, err);
+	return read_content(contents, entry, tar_read_content(reader), &out->facts, err);
+}
+
+static int read_entries(struct layer_job *job, struct stream *plain, struct error *err)
+{
+	struct content_reader contents = { .hash = job->hash, .arena = &job->content };
+	cleanup_tar_reader struct tar_reader *reader = tar_read_open(plain);
+	struct tar_entry entry;
+	int more;
+
+	tar_read_tolerate(reader);
+	while ((more = tar_read_next(reader, &entry, err)) > 0) {
+		if (read_entry(job, reader, &entry, &contents, err) < 0) {
+			more = -1;
+			break;
+		}
+	}
+	strbuf_release(&contents.buffer);
+	return more;
 }
 
 static int read_layer(struct layer_job *job, struct error *err)
 {
-	cleanup_strbuf struct strbuf buffer = { 0 };
 	cleanup_stream struct stream *plain = image_layer(job->image, job->index, err);
-	cleanup_tar_reader struct tar_reader *reader = NULL;
-	struct tar_entry entry;
-	int more;
 
 	if (!plain)
 		return -1;
 	plain = readahead_stream(plain);
-	reader = tar_read_open(plain);
-	tar_read_tolerate(reader);
-	while ((more = tar_read_next(reader, &entry, err)) > 0) {
-		if (read_entry(job, reader, &entry, &buffer, err) < 0)
-			return -1;
-	}
-	if (more < 0)
+	if (read_entries(job, plain, err) < 0)
 		return -1;
 	return stream_drain(plain, NULL, err);
 }
@@ -349,7 +384,7 @@ void tree_facts_read(struct facts *facts, struct image *image)
 struct rootfs_walk {
 	struct facts *facts;
 	dev_t root; /* what it is on; other file systems may be mounted below */
-	struct strbuf buffer;
+	struct content_reader contents;
 	struct map inodes; /* "device:inode" of files with several names → the first of them */
 };
 
@@ -412,8 +447,7 @@ static int read_file(struct rootfs_walk *walk, const struct fs_entry *found,
 		return 0;
 	}
 	file = stream_fd(fd, found->path);
-	return read_content(walk->facts->hash_files, entry, file, &walk->buffer,
-			    &walk->facts->arena, out, err);
+	return read_content(&walk->contents, entry, file, out, err);
 }
 
 /* A further name of a file that was seen is a hard link to its first name. */
@@ -477,14 +511,17 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 
 int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err)
 {
-	struct rootfs_walk walk = { .facts = facts };
+	struct rootfs_walk walk = {
+		.facts = facts,
+		.contents = { .hash = facts->hash_files, .arena = &facts->arena },
+	};
 	struct stat st;
 	int rc;
 
 	if (stat(dir, &st) == 0)
 		walk.root = st.st_dev;
 	rc = fs_walk(AT_FDCWD, dir, visit, &walk, err);
-	strbuf_release(&walk.buffer);
+	strbuf_release(&walk.contents.buffer);
 	map_release(&walk.inodes);
 	return rc < 0 ? error_wrap(err, "%s", dir) : 0;
 }

@@ -160,18 +160,16 @@ static void collect_layers(const struct side *side, struct arena *arena, struct 
 
 static const char *file_text(const struct tree_node *node, struct arena *arena)
 {
-	const struct tar_entry *e = &node->entry;
-	const struct tree_node *file =
-		e->type == TAR_HARDLINK && node->target ? node->target : node;
+	const struct tree_node *file = tree_target(node) ? tree_target(node) : node;
 	const struct file_facts *f = node_facts(node);
 	char digest[DIGEST_TEXT_MAX] = "", size[32];
 
 	if (file->entry.type == TAR_FILE)
 		return arena_printf(arena, "%s, %.19s", out_size(file->entry.size, size),
 				    f && f->hashed ? digest_text(&f->digest, digest) : "not read");
-	if (e->type == TAR_SYMLINK)
-		return arena_printf(arena, "-> %s", e->link);
-	return e->type == TAR_DIR ? "directory" : "special file";
+	if (node->entry.type == TAR_SYMLINK)
+		return arena_printf(arena, "-> %s", tree_link(node));
+	return node->entry.type == TAR_DIR ? "directory" : "special file";
 }
 
 static void collect_files(const struct side *side, struct arena *arena, struct map *out)
@@ -180,13 +178,14 @@ static void collect_files(const struct side *side, struct arena *arena, struct m
 	struct tree_node **nodes = tree_sorted((struct tree *)&side->facts.tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct tar_entry *e = &nodes[i]->entry;
+		const struct tree_node *n = nodes[i];
 
-		put(out, arena_printf(arena, "/%s", e->path),
-		    e->type == TAR_SYMLINK
-			    ? file_text(nodes[i], arena)
-			    : arena_printf(arena, "%s, %04o %" PRIu64 ":%" PRIu64,
-					   file_text(nodes[i], arena), e->mode, e->uid, e->gid));
+		put(out, facts_path(&side->facts, n),
+		    n->entry.type == TAR_SYMLINK
+			    ? file_text(n, arena)
+			    : arena_printf(arena, "%s, %04o %" PRIu32 ":%" PRIu32,
+					   file_text(n, arena), n->entry.mode, n->entry.uid,
+					   n->entry.gid));
 	}
 }
 

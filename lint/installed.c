@@ -31,17 +31,16 @@ const char *installed_file(const struct facts *facts, const char *pattern)
 {
 	const char *name = path_name(pattern);
 	bool plain = !strpbrk(name, "*?[");
+	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *path = nodes[i]->entry.path;
-
-		if (nodes[i]->entry.type == TAR_DIR || (plain && !str_equal(path_name(path), name)))
+		if (nodes[i]->entry.type == TAR_DIR ||
+		    (plain && !str_equal(facts_name(facts, nodes[i]), name)))
 			continue;
-		path = facts_path(facts, nodes[i]);
-		if (path_matches(pattern, path))
-			return path;
+		if (path_matches(pattern, facts_path_in(facts, nodes[i], &path)))
+			return facts_path(facts, nodes[i]);
 	}
 	return NULL;
 }

@@ -49,21 +49,22 @@ static char type_letter(enum tar_type type)
 
 void inventory_tree_text(const struct facts *facts, struct strbuf *out)
 {
+	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct tar_entry *e = &nodes[i]->entry;
+		const struct tree_node *n = nodes[i], *target = tree_target(n);
 
-		strbuf_addf(out, "%c%04o %5" PRIu64 ":%-5" PRIu64 " %12" PRIu64 " ",
-			    type_letter(e->type), e->mode, e->uid, e->gid, e->size);
+		strbuf_addf(out, "%c%04o %5" PRIu32 ":%-5" PRIu32 " %12" PRIu64 " ",
+			    type_letter(n->entry.type), n->entry.mode, n->entry.uid, n->entry.gid,
+			    n->entry.size);
 		if (!facts->is_rootfs)
-			strbuf_addf(out, "%3zu ", nodes[i]->layer);
-		strbuf_addc(out, '/');
-		put_clean(out, e->path);
-		if (*e->link) {
-			strbuf_adds(out, e->type == TAR_HARDLINK ? " => /" : " -> ");
-			put_clean(out, e->link);
+			strbuf_addf(out, "%3" PRIu32 " ", n->layer);
+		put_clean(out, facts_path_in(facts, n, &path));
+		if (target || *tree_link(n)) {
+			strbuf_adds(out, target ? " => " : " -> ");
+			put_clean(out, target ? facts_path_in(facts, target, &path) : tree_link(n));
 		}
 		strbuf_addc(out, '\n');
 	}

@@ -44,18 +44,19 @@ static const char *type_name(enum tar_type type)
 static json_t *entry_json(const struct facts *facts, const struct tree_node *node)
 {
 	static const char *const fates[] = { NULL, "replaced", "deleted", "hidden" };
-	const struct tar_entry *e = &node->entry;
-	cleanup_free char *mode = xasprintf("%04o", e->mode), *path = xasprintf("/%s", e->path);
+	cleanup_free char *mode = xasprintf("%04o", node->entry.mode);
+	const struct tree_node *target = tree_target(node);
+	cleanup_strbuf struct strbuf path = { 0 };
 	json_t *out = json_object();
 
-	put(out, "path", path);
-	put(out, "type", type_name(e->type));
+	put(out, "path", facts_path_in(facts, node, &path));
+	put(out, "type", type_name(node->entry.type));
 	put(out, "mode", mode);
-	put_number(out, "uid", e->uid);
-	put_number(out, "gid", e->gid);
-	if (e->type == TAR_FILE)
-		put_number(out, "size", e->size);
-	put(out, "link", e->link);
+	put_number(out, "uid", node->entry.uid);
+	put_number(out, "gid", node->entry.gid);
+	if (node->entry.type == TAR_FILE)
+		put_number(out, "size", node->entry.size);
+	put(out, "link", target ? tree_path(&facts->tree, target, &path) : tree_link(node));
 	if (!facts->is_rootfs)
 		put_number(out, "layer", node->layer);
 	if (node->fate != TREE_EFFECTIVE) {
@@ -244,8 +245,8 @@ static json_t *secrets_json(const struct facts *facts)
 {
 	json_t *out = json_array();
 
-	for (size_t i = 0; i < facts->tree.all.len; i++) {
-		const struct tree_node *node = facts->tree.all.items[i];
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		const struct tree_node *node = tree_node_at(&facts->tree, i);
 		const struct file_facts *f = node->entry.type == TAR_FILE ? node->facts : NULL;
 
 		for (const struct secret_facts *s = f ? f->secrets : NULL; s; s = s->next) {
@@ -265,9 +266,9 @@ static json_t *dead_json(const struct facts *facts)
 {
 	json_t *out = json_array();
 
-	for (size_t i = 0; i < facts->tree.all.len; i++) {
-		if (facts->tree.all.items[i]->fate != TREE_EFFECTIVE)
-			json_push(out, entry_json(facts, facts->tree.all.items[i]));
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		if (tree_node_at(&facts->tree, i)->fate != TREE_EFFECTIVE)
+			json_push(out, entry_json(facts, tree_node_at(&facts->tree, i)));
 	}
 	return out;
 }

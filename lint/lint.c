@@ -89,8 +89,8 @@ static void describe_layers(const struct facts *facts, struct lint_result *out)
 		layer.stored = d ? d->size : 0;
 		vec_push(&out->layer_list, layer);
 	}
-	for (size_t i = 0; i < facts->tree.all.len; i++) {
-		const struct tree_node *node = facts->tree.all.items[i];
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		const struct tree_node *node = tree_node_at(&facts->tree, i);
 		struct lint_layer *layer = &out->layer_list.items[node->layer];
 
 		layer->files++;
@@ -130,9 +130,9 @@ static void describe(const struct facts *facts, struct lint_result *out)
 		out->unreadable = arena_strdup(&out->arena, facts->unreadable_text);
 	if (facts->config && facts->config->platform.os)
 		out->platform = platform_text(&facts->config->platform, &out->arena);
-	for (size_t i = 0; i < facts->tree.all.len; i++) {
-		if (facts->tree.all.items[i]->entry.type == TAR_FILE)
-			out->bytes += facts->tree.all.items[i]->entry.size;
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		if (tree_node_at(&facts->tree, i)->entry.type == TAR_FILE)
+			out->bytes += tree_node_at(&facts->tree, i)->entry.size;
 	}
 	describe_layers(facts, out);
 	components_find(facts, &out->arena, &out->components);

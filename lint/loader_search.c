@@ -397,7 +397,7 @@ static void cache_dir(struct loader *l, const char *dir, const char *variant)
 
 	facts_list(l->facts, dir, &nodes);
 	for (size_t i = 0; i < nodes.len; i++) {
-		const char *name = path_name(nodes.items[i]->entry.path);
+		const char *name = facts_name(l->facts, nodes.items[i]);
 		const struct object *o;
 		struct filed new;
 

@@ -12,6 +12,12 @@
 #include "formats/tar_read.h"
 #include "oci/tree.h"
 
+/* tree_node.facts: the entry, with the path it has in the tree. */
+struct planned {
+	struct tar_entry entry;
+	const char *place; /* of a file that lost its name: that of a hard link to it; else NULL */
+};
+
 struct unpacking {
 	struct image *image;
 	struct tree tree;
@@ -31,6 +37,44 @@ static int name_layer(const struct unpacking *u, size_t layer, struct error *err
 	return error_wrap(err, "%s: layer %zu", u->image->name, layer);
 }
 
+static const struct tar_xattr *copy_xattrs(const struct tar_entry *e, struct arena *arena)
+{
+	struct tar_xattr *copy = arena_array(arena, e->xattr_count, sizeof(*copy));
+
+	for (size_t i = 0; i < e->xattr_count; i++) {
+		const struct tar_xattr *x = &e->xattrs[i];
+
+		copy[i].name = arena_strdup(arena, x->name);
+		copy[i].value = (const uint8_t *)arena_slice(arena, slice_of(x->value, x->len));
+		copy[i].len = x->len;
+	}
+	return copy;
+}
+
+/* NULL: a whiteout, which makes nothing. */
+static struct tree_node *plan_entry(struct unpacking *u, size_t layer, const struct tar_entry *e)
+{
+	struct tree_node *node = tree_add(&u->tree, layer, e);
+	cleanup_strbuf struct strbuf path = { 0 };
+	struct arena *arena = &u->tree.arena;
+	struct planned *planned;
+
+	if (!node)
+		return NULL;
+	planned = arena_alloc(arena, sizeof(*planned));
+	planned->entry = *e;
+	planned->entry.path = arena_strdup(arena, tree_path(&u->tree, node, &path));
+	planned->entry.link = e->link ? arena_strdup(arena, e->link) : "";
+	planned->entry.xattrs = copy_xattrs(e, arena);
+	node->facts = planned;
+	return node;
+}
+
+static struct planned *planned_of(const struct tree_node *n)
+{
+	return n->facts;
+}
+
 static int list_layer(struct unpacking *u, size_t layer, struct error *err)
 {
 	cleanup_stream struct stream *plain = image_layer(u->image, layer, err);
@@ -42,7 +86,7 @@ static int list_layer(struct unpacking *u, size_t layer, struct error *err)
 		return -1;
 	tar = tar_read_open(plain);
 	while ((rc = tar_read_next(tar, &entry, err)) > 0)
-		vec_push(&u->nodes, tree_add(&u->tree, layer, &entry));
+		vec_push(&u->nodes, plan_entry(u, layer, &entry));
 	if (rc < 0)
 		return name_layer(u, layer, err);
 	return stream_drain(plain, NULL, err);
@@ -199,22 +243,29 @@ static int make_special(struct unpacking *u, const struct tar_entry *e, struct e
 	return set_time(dir, name, e, err);
 }
 
+/* Where the content of a file is on the disk. */
+static const char *place_of(const struct tree_node *n)
+{
+	return planned_of(n)->place ? planned_of(n)->place : planned_of(n)->entry.path;
+}
+
 static int make_link(struct unpacking *u, const struct tree_node *n, struct error *err)
 {
+	const struct tar_entry *e = &planned_of(n)->entry;
+	const struct tree_node *file = tree_target(n);
 	const char *name, *target;
-	cleanup_fd int dir = open_parent(u, n->entry.path, &name, err), from = -1;
+	cleanup_fd int dir = open_parent(u, e->path, &name, err), from = -1;
 
 	if (dir < 0)
 		return -1;
-	if (!n->target || n->target->entry.type != TAR_FILE)
+	if (!file || file->entry.type != TAR_FILE)
 		return error_set(err, ERROR_FORMAT, "%s is a hard link to %s, which is no file",
-				 n->entry.path, n->entry.link);
-	from = open_parent(u, n->target->entry.path, &target, err);
+				 e->path, e->link);
+	from = open_parent(u, place_of(file), &target, err);
 	if (from < 0)
 		return -1;
 	if (linkat(from, target, dir, name, 0) < 0)
-		return error_set_errno(err, errno, "link %s to %s", n->entry.path,
-				       n->target->entry.path);
+		return error_set_errno(err, errno, "link %s to %s", e->path, place_of(file));
 	return 0;
 }
 
@@ -242,19 +293,8 @@ static int write_layer(struct unpacking *u, size_t layer, size_t *next, struct e
 
 		if (!n || entry.type != TAR_FILE || (!is_written(n) && !n->links))
 			continue;
-		entry.path = n->entry.path;
-		if (is_written(n) && make_file(u, &entry, tar_read_content(tar), err) < 0)
-			return -1;
-		if (!is_written(n) &&
-		    make_file(u,
-			      &((struct tar_entry){ .path = n->facts,
-						    .mode = entry.mode,
-						    .uid = entry.uid,
-						    .gid = entry.gid,
-						    .mtime = entry.mtime,
-						    .xattrs = entry.xattrs,
-						    .xattr_count = entry.xattr_count }),
-			      tar_read_content(tar), err) < 0)
+		entry.path = place_of(n);
+		if (make_file(u, &entry, tar_read_content(tar), err) < 0)
 			return -1;
 	}
 	if (rc < 0)
@@ -264,15 +304,18 @@ static int write_layer(struct unpacking *u, size_t layer, size_t *next, struct e
 
 static int make_rest(struct unpacking *u, const struct tree_node *n, struct error *err)
 {
-	switch (n->entry.type) {
+	const struct planned *planned = planned_of(n);
+	const struct tree_node *file = tree_target(n);
+
+	switch ((enum tar_type)n->entry.type) {
 	case TAR_SYMLINK:
-		return make_symlink(u, &n->entry, err);
+		return make_symlink(u, &planned->entry, err);
 	case TAR_CHAR:
 	case TAR_BLOCK:
 	case TAR_FIFO:
-		return make_special(u, &n->entry, err);
+		return make_special(u, &planned->entry, err);
 	case TAR_HARDLINK:
-		if (n->target && n->target->facts && str_equal(n->target->facts, n->entry.path))
+		if (file && str_equal(place_of(file), planned->entry.path))
 			return 0; /* took the place of its file */
 		return make_link(u, n, err);
 	case TAR_FILE:
@@ -295,17 +338,10 @@ static int finish_folder(struct unpacking *u, const struct tar_entry *e, struct 
 static void place_lost_files(struct tree_node **nodes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct tree_node *n = nodes[i];
+		const struct tree_node *file = tree_target(nodes[i]);
 
-		if (n->entry.type == TAR_HARDLINK && n->target && !is_written(n->target) &&
-		    !n->target->facts)
-			n->target->facts = (void *)(uintptr_t)n->entry.path;
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct tree_node *n = nodes[i];
-
-		if (n->entry.type == TAR_HARDLINK && n->target && n->target->facts)
-			n->target->entry.path = n->target->facts;
+		if (file && !is_written(file) && !planned_of(file)->place)
+			planned_of(file)->place = planned_of(nodes[i])->entry.path;
 	}
 }
 
@@ -321,7 +357,8 @@ static int unpack(struct unpacking *u, struct error *err)
 	nodes = tree_sorted(&u->tree, &count);
 	place_lost_files(nodes, count);
 	for (size_t i = 0; i < count; i++) {
-		if (nodes[i]->entry.type == TAR_DIR && make_folder(u, &nodes[i]->entry, err) < 0)
+		if (nodes[i]->entry.type == TAR_DIR &&
+		    make_folder(u, &planned_of(nodes[i])->entry, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < u->image->manifest.layer_count; i++) {
@@ -333,7 +370,8 @@ static int unpack(struct unpacking *u, struct error *err)
 			return -1;
 	}
 	for (size_t i = count; i-- > 0;) {
-		if (nodes[i]->entry.type == TAR_DIR && finish_folder(u, &nodes[i]->entry, err) < 0)
+		if (nodes[i]->entry.type == TAR_DIR &&
+		    finish_folder(u, &planned_of(nodes[i])->entry, err) < 0)
 			return -1;
 	}
 	return 0;

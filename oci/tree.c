@@ -5,37 +5,78 @@
 
 enum { LINKS_MAX = 40 };
 
+/* Nodes and names lie in blocks, and are known by number: 0 is none, 1 the first. */
+enum { BLOCK_ITEMS = 512 };
+
 /*
  * A name in a directory. It is in its parent's list of children exactly while it stands for
  * something: it has an effective node or children. So lists hold only living names, every kill
  * takes one out of them, and no operation looks at what is long gone.
  */
 struct tree_dentry {
-	struct tree_dentry *parent, *children, *next, *prev;
-	const char *name;       /* not terminated: often the end of a node's path */
-	struct tree_node *node; /* effective; NULL: an implied directory, or nothing */
-	uint32_t name_len;
-	bool linked;
+	const char *name;
+	uint32_t parent, children, next, prev;
+	uint32_t node; /* effective; 0: an implied directory, or nothing */
 	/* Layer + 1 up to which nothing of lower layers is left here, and below here. */
 	uint32_t cleared, cleared_below;
+	uint32_t name_len : 31;
+	uint32_t linked : 1;
 };
 
-static uint64_t hash_of(const struct tree_dentry *parent, struct slice name)
+enum { ROOT = 1 };
+
+static struct tree_dentry *dentry_at(const struct tree *t, uint32_t id)
 {
-	uint64_t h = UINT64_C(14695981039346656037) ^ ((uintptr_t)parent >> 4); /* FNV-1a */
+	struct tree_dentry *block = t->dentry_blocks.items[(id - 1) / BLOCK_ITEMS];
+
+	return &block[(id - 1) % BLOCK_ITEMS];
+}
+
+struct tree_node *tree_node_at(const struct tree *t, size_t i)
+{
+	struct tree_node *block = t->node_blocks.items[i / BLOCK_ITEMS];
+
+	return &block[i % BLOCK_ITEMS];
+}
+
+/* The effective node of a name, or NULL. */
+static struct tree_node *node_of(const struct tree *t, const struct tree_dentry *d)
+{
+	return d->node ? tree_node_at(t, d->node - 1) : NULL;
+}
+
+/* The number of a dentry more; its bytes are zero. */
+static uint32_t new_dentry(struct tree *t)
+{
+	if (t->dentry_count == t->dentry_blocks.len * BLOCK_ITEMS)
+		vec_push(&t->dentry_blocks, xcalloc(BLOCK_ITEMS, sizeof(struct tree_dentry)));
+	assert(t->dentry_count < UINT32_MAX / 2);
+	return (uint32_t)++t->dentry_count;
+}
+
+static struct tree_node *new_node(struct tree *t)
+{
+	if (t->count == t->node_blocks.len * BLOCK_ITEMS)
+		vec_push(&t->node_blocks, xcalloc(BLOCK_ITEMS, sizeof(struct tree_node)));
+	assert(t->count < UINT32_MAX);
+	return tree_node_at(t, t->count++);
+}
+
+static uint64_t hash_of(uint32_t parent, struct slice name)
+{
+	uint64_t h = UINT64_C(14695981039346656037) ^ parent; /* FNV-1a */
 
 	for (size_t i = 0; i < name.len; i++)
 		h = (h ^ name.data[i]) * UINT64_C(1099511628211);
 	return h ^ h >> 29;
 }
 
-static struct tree_dentry **slot_of(const struct tree *t, const struct tree_dentry *parent,
-				    struct slice name)
+static uint32_t *slot_of(const struct tree *t, uint32_t parent, struct slice name)
 {
 	size_t i = (size_t)hash_of(parent, name) & (t->slot_count - 1);
 
 	while (t->slots[i]) {
-		const struct tree_dentry *d = t->slots[i];
+		const struct tree_dentry *d = dentry_at(t, t->slots[i]);
 
 		if (d->parent == parent && slice_equal(slice_of(d->name, d->name_len), name))
 			break;
@@ -46,56 +87,56 @@ static struct tree_dentry **slot_of(const struct tree *t, const struct tree_dent
 
 static void grow(struct tree *t)
 {
-	struct tree_dentry **old = t->slots;
-	size_t old_count = t->slot_count;
-
-	t->slot_count = old_count ? old_count * 2 : 256;
+	t->slot_count = t->slot_count ? t->slot_count * 2 : 256;
+	free(t->slots);
 	t->slots = xcalloc(t->slot_count, sizeof(*t->slots));
-	for (size_t i = 0; i < old_count; i++) {
-		if (old[i])
-			*slot_of(t, old[i]->parent, slice_of(old[i]->name, old[i]->name_len)) =
-				old[i];
+	for (uint32_t id = ROOT + 1; id <= t->dentry_count; id++) {
+		const struct tree_dentry *d = dentry_at(t, id);
+
+		*slot_of(t, d->parent, slice_of(d->name, d->name_len)) = id;
 	}
-	free(old);
 }
 
-static struct tree_dentry *find(const struct tree *t, const struct tree_dentry *parent,
-				struct slice name)
+static uint32_t find(const struct tree *t, uint32_t parent, struct slice name)
 {
-	return t->slot_count && parent ? *slot_of(t, parent, name) : NULL;
+	return t->slot_count && parent ? *slot_of(t, parent, name) : 0;
 }
 
-/*
- * The name in `parent`, made when missing; `layer` is the one that needs it. `kept` is the name's
- * bytes where they live as long as the tree, or NULL.
- */
-static struct tree_dentry *make(struct tree *t, struct tree_dentry *parent, struct slice name,
-				const char *kept, size_t layer)
+/* The name in `parent`, made when missing; `layer` is the one that needs it. */
+static uint32_t make(struct tree *t, uint32_t parent, struct slice name, size_t layer)
 {
-	struct tree_dentry *d = find(t, parent, name);
+	uint32_t id = find(t, parent, name);
+	struct tree_dentry *d;
 
-	if (d)
-		return d;
-	if ((t->dentry_count + 1) * 2 > t->slot_count)
+	if (id)
+		return id;
+	if ((t->dentry_count + 1) * 4 > t->slot_count * 3)
 		grow(t);
-	d = arena_alloc(&t->arena, sizeof(*d));
-	d->parent = parent;
-	d->name = kept ? kept : arena_slice(&t->arena, name);
-	d->name_len = (uint32_t)name.len;
+	id = new_dentry(t);
+	d = dentry_at(t, id);
+	d->name = arena_slice(&t->arena, name);
+	d->name_len = (uint32_t)name.len & INT32_MAX;
 	d->cleared = d->cleared_below = (uint32_t)layer + 1;
-	*slot_of(t, parent, name) = d;
-	t->dentry_count++;
-	return d;
+	*slot_of(t, parent, name) = id;
+	d->parent = parent;
+	return id;
 }
 
-static struct tree_dentry *root_of(struct tree *t)
+static uint32_t root_of(struct tree *t)
 {
-	if (!t->root) {
-		t->root = arena_alloc(&t->arena, sizeof(*t->root));
-		t->root->name = "";
-		t->root->linked = true;
+	if (!t->dentry_count) {
+		struct tree_dentry *root = dentry_at(t, new_dentry(t));
+
+		root->name = "";
+		root->linked = true;
 	}
-	return t->root;
+	return ROOT;
+}
+
+/* ROOT, or 0 before there is anything. */
+static uint32_t root_now(const struct tree *t)
+{
+	return t->dentry_count ? ROOT : 0;
 }
 
 void tree_release(struct tree *t)
@@ -104,99 +145,110 @@ void tree_release(struct tree *t)
 		return;
 	free(t->slots);
 	free(t->sorted);
-	vec_release(&t->all);
+	for (size_t i = 0; i < t->node_blocks.len; i++)
+		free(t->node_blocks.items[i]);
+	for (size_t i = 0; i < t->dentry_blocks.len; i++)
+		free(t->dentry_blocks.items[i]);
+	vec_release(&t->node_blocks);
+	vec_release(&t->dentry_blocks);
+	vec_release(&t->detours);
 	arena_release(&t->arena);
 	*t = (struct tree){ 0 };
 }
 
-static void link_up(struct tree_dentry *d)
+static void link_up(struct tree *t, uint32_t id)
 {
-	for (; !d->linked; d = d->parent) {
+	struct tree_dentry *d = dentry_at(t, id), *parent;
+
+	for (; !d->linked; id = d->parent, d = parent) {
+		parent = dentry_at(t, d->parent);
 		d->linked = true;
-		d->prev = NULL;
-		d->next = d->parent->children;
+		d->prev = 0;
+		d->next = parent->children;
 		if (d->next)
-			d->next->prev = d;
-		d->parent->children = d;
+			dentry_at(t, d->next)->prev = id;
+		parent->children = id;
 	}
 }
 
 /* Take `d`, and the directories that were implied by it alone, out of the lists. */
-static void unlink_empty(struct tree_dentry *d)
+static void unlink_empty(struct tree *t, struct tree_dentry *d)
 {
-	for (; d->parent && d->linked && !d->node && !d->children; d = d->parent) {
+	while (d->parent && d->linked && !d->node && !d->children) {
+		struct tree_dentry *parent = dentry_at(t, d->parent);
+
 		d->linked = false;
 		if (d->prev)
-			d->prev->next = d->next;
+			dentry_at(t, d->prev)->next = d->next;
 		else
-			d->parent->children = d->next;
+			parent->children = d->next;
 		if (d->next)
-			d->next->prev = d->prev;
+			dentry_at(t, d->next)->prev = d->prev;
+		d = parent;
 	}
 }
 
-static void kill_node(struct tree_dentry *d, enum tree_fate fate, size_t layer)
+static void kill_node(struct tree *t, struct tree_dentry *d, enum tree_fate fate, size_t layer)
 {
-	struct tree_node *node = d->node;
+	struct tree_node *node = node_of(t, d), *target = node ? tree_target(node) : NULL;
 
 	if (!node)
 		return;
-	node->fate = fate;
-	node->fate_layer = layer;
-	if (node->target)
-		node->target->links--;
-	d->node = NULL;
+	node->fate = (uint8_t)fate;
+	node->fate_layer = (uint32_t)layer;
+	if (target)
+		target->links--;
+	d->node = 0;
 }
 
 /* All below `d`, whatever its layer. */
-static void kill_below(struct tree_dentry *d, size_t layer)
+static void kill_below(struct tree *t, struct tree_dentry *d, size_t layer)
 {
-	struct tree_dentry *child = d->children;
+	uint32_t next;
 
-	while (child) {
-		struct tree_dentry *next = child->next;
+	for (uint32_t id = d->children; id; id = next) {
+		struct tree_dentry *child = dentry_at(t, id);
 
-		kill_below(child, layer);
-		kill_node(child, TREE_OVERWRITTEN, layer);
-		unlink_empty(child);
-		child = next;
+		next = child->next;
+		kill_below(t, child, layer);
+		kill_node(t, child, TREE_OVERWRITTEN, layer);
+		unlink_empty(t, child);
 	}
 }
 
 /* A whiteout of `d` (`own`) or an opaque directory: lower layers' entries go, once per layer. */
-static void clear_lower(struct tree_dentry *d, bool own, enum tree_fate fate, size_t layer)
+static void clear_lower(struct tree *t, struct tree_dentry *d, bool own, enum tree_fate fate,
+			size_t layer)
 {
+	uint32_t next;
+
 	if (d->cleared_below <= layer) {
-		struct tree_dentry *child = d->children;
-
 		d->cleared_below = (uint32_t)layer + 1;
-		while (child) {
-			struct tree_dentry *next = child->next;
-
-			clear_lower(child, true, fate, layer);
-			child = next;
+		for (uint32_t id = d->children; id; id = next) {
+			next = dentry_at(t, id)->next;
+			clear_lower(t, dentry_at(t, id), true, fate, layer);
 		}
 	}
 	if (own && d->cleared <= layer) {
 		d->cleared = (uint32_t)layer + 1;
-		if (d->node && d->node->layer < layer)
-			kill_node(d, fate, layer);
+		if (d->node && node_of(t, d)->layer < layer)
+			kill_node(t, d, fate, layer);
 	}
 	if (own)
-		unlink_empty(d);
+		unlink_empty(t, d);
 }
 
 /* The symlink that a node is (also as a second name of one), or NULL. */
 static const char *symlink_of(const struct tree_node *node)
 {
 	if (node && node->entry.type == TAR_HARDLINK)
-		node = node->target;
-	return node && node->entry.type == TAR_SYMLINK ? node->entry.link : NULL;
+		node = node->to.target;
+	return node && node->entry.type == TAR_SYMLINK ? node->to.link : NULL;
 }
 
-static bool is_directory(const struct tree_dentry *d)
+static bool is_directory(const struct tree *t, const struct tree_dentry *d)
 {
-	return d && d->linked && (!d->node || d->node->entry.type == TAR_DIR);
+	return d->linked && (!d->node || node_of(t, d)->entry.type == TAR_DIR);
 }
 
 /*
@@ -205,7 +257,7 @@ static bool is_directory(const struct tree_dentry *d)
  */
 struct walk {
 	const struct tree *tree;
-	struct tree_dentry *at;
+	uint32_t at; /* 0: in a tree that is empty */
 	size_t missing;
 	struct strbuf path, rest;
 	unsigned links;
@@ -221,6 +273,12 @@ static void walk_release(struct walk *w)
 	strbuf_release(&w->rest);
 }
 
+/* The node where the walk stands, or stopped to find anything. */
+static struct tree_node *walk_node(const struct walk *w)
+{
+	return w->at ? node_of(w->tree, dentry_at(w->tree, w->at)) : NULL;
+}
+
 static void walk_up(struct walk *w)
 {
 	const char *slash = w->path.len ? strrchr(w->path.data, '/') : NULL;
@@ -229,22 +287,22 @@ static void walk_up(struct walk *w)
 		strbuf_truncate(&w->path, slash ? (size_t)(slash - w->path.data) : 0);
 	if (w->missing)
 		w->missing--;
-	else if (w->at && w->at->parent)
-		w->at = w->at->parent;
+	else if (w->at && w->at != ROOT)
+		w->at = dentry_at(w->tree, w->at)->parent;
 }
 
 static void walk_down(struct walk *w, struct slice name)
 {
-	struct tree_dentry *next = w->missing ? NULL : find(w->tree, w->at, name);
+	uint32_t next = w->missing ? 0 : find(w->tree, w->at, name);
 
-	if (!w->missing && w->at && !is_directory(w->at))
+	if (!w->missing && w->at && !is_directory(w->tree, dentry_at(w->tree, w->at)))
 		w->blocked = true;
 	if (w->path.len)
 		strbuf_addc(&w->path, '/');
 	strbuf_add(&w->path, name.data, name.len);
 	if (w->path.len > WALK_BYTES_MAX)
 		w->loop = true;
-	if (next && next->linked)
+	if (next && dentry_at(w->tree, next)->linked)
 		w->at = next;
 	else
 		w->missing++;
@@ -267,7 +325,7 @@ static void walk_link(struct walk *w, const char *link, size_t from)
 	w->rest = longer;
 	walk_up(w);
 	if (link[0] == '/') {
-		w->at = w->tree->root;
+		w->at = root_now(w->tree);
 		strbuf_truncate(&w->path, 0);
 	}
 }
@@ -286,9 +344,12 @@ static void walk_on(struct walk *w)
 		if (slice_is(name, "..")) {
 			walk_up(w);
 		} else if (name.len && !slice_is(name, ".")) {
+			const char *link;
+
 			walk_down(w, name);
-			if (!w->missing && w->at && symlink_of(w->at->node)) {
-				walk_link(w, symlink_of(w->at->node), from);
+			link = w->missing ? NULL : symlink_of(walk_node(w));
+			if (link) {
+				walk_link(w, link, from);
 				from = 0;
 			}
 		}
@@ -298,7 +359,7 @@ static void walk_on(struct walk *w)
 /* From the root along `path`. */
 static void walk_path(struct walk *w, struct slice path)
 {
-	w->at = w->tree->root;
+	w->at = root_now(w->tree);
 	if (path.len)
 		strbuf_add(&w->rest, path.data, path.len);
 	walk_on(w);
@@ -307,39 +368,51 @@ static void walk_path(struct walk *w, struct slice path)
 /* Walked to its end, and a directory is there, or nothing that would keep one from being made. */
 static bool may_be_directory(const struct walk *w)
 {
-	return !w->loop && !w->blocked && (w->missing || !w->at || is_directory(w->at));
+	return !w->loop && !w->blocked &&
+	       (w->missing || !w->at || is_directory(w->tree, dentry_at(w->tree, w->at)));
 }
 
-static struct tree_dentry *make_all(struct tree *t, struct slice path, size_t layer)
+/* The directory that the walk ended in is there, if only implied. */
+static bool is_at_directory(const struct walk *w)
 {
-	struct tree_dentry *at = root_of(t);
+	return !w->missing && may_be_directory(w);
+}
+
+static uint32_t make_all(struct tree *t, struct slice path, size_t layer)
+{
+	uint32_t at = root_of(t);
 	struct slice name;
 
 	while (path.len && slice_cut(&path, '/', &name))
-		at = make(t, at, name, NULL, layer);
+		at = make(t, at, name, layer);
 	return at;
 }
 
-/* The path of `d`, from its names. */
-static void path_of(const struct tree_dentry *d, struct strbuf *out)
+/* The path of `d`, from its names, added to `out`. */
+static void path_of(const struct tree *t, const struct tree_dentry *d, struct strbuf *out)
 {
-	if (!d->parent)
-		return;
-	path_of(d->parent, out);
-	if (out->len)
-		strbuf_addc(out, '/');
-	strbuf_add(out, d->name, d->name_len);
+	size_t start = out->len, len = 0, end;
+
+	for (const struct tree_dentry *at = d; at->parent; at = dentry_at(t, at->parent))
+		len += at->name_len + (at == d ? 0 : 1);
+	strbuf_add_zeros(out, len);
+	end = start + len;
+	for (const struct tree_dentry *at = d; at->parent; at = dentry_at(t, at->parent)) {
+		if (at != d)
+			out->data[--end] = '/';
+		end -= at->name_len;
+		memcpy(out->data + end, at->name, at->name_len);
+	}
 }
 
-/* The directory behind the link at `d`, or NULL when it leads to none. */
-static struct tree_dentry *follow(struct tree *t, struct tree_dentry *d, unsigned *links,
-				  size_t layer)
+/* The directory behind the link at `id`, or 0 when it leads to none. */
+static uint32_t follow(struct tree *t, uint32_t id, unsigned *links, size_t layer)
 {
-	struct walk w = { .tree = t, .at = d, .links = *links };
-	struct tree_dentry *there = NULL;
+	struct walk w = { .tree = t, .at = id, .links = *links };
+	uint32_t there = 0;
 
-	path_of(d, &w.path);
-	walk_link(&w, symlink_of(d->node), 0);
+	path_of(t, dentry_at(t, id), &w.path);
+	walk_link(&w, symlink_of(walk_node(&w)), 0);
 	walk_on(&w);
 	*links = w.links;
 	if (may_be_directory(&w))
@@ -352,21 +425,23 @@ static struct tree_dentry *follow(struct tree *t, struct tree_dentry *d, unsigne
  * The directory that `path` leads to, made where it is missing. What stands in the way and is
  * neither directory nor a link to one gives way. *links counts the links followed.
  */
-static struct tree_dentry *enter(struct tree *t, struct slice path, size_t layer, unsigned *links)
+static uint32_t enter(struct tree *t, struct slice path, size_t layer, unsigned *links)
 {
-	struct tree_dentry *at = root_of(t);
+	uint32_t at = root_of(t);
 	struct slice name;
 
 	while (path.len && slice_cut(&path, '/', &name)) {
-		struct tree_dentry *next, *there = NULL;
+		uint32_t next, there = 0;
+		struct tree_node *node;
 
 		if (!name.len || slice_is(name, ".") || slice_is(name, ".."))
 			continue;
-		next = make(t, at, name, NULL, layer);
-		if (symlink_of(next->node))
+		next = make(t, at, name, layer);
+		node = node_of(t, dentry_at(t, next));
+		if (symlink_of(node))
 			there = follow(t, next, links, layer);
-		if (!there && next->node && next->node->entry.type != TAR_DIR)
-			kill_node(next, TREE_OVERWRITTEN, layer);
+		if (!there && node && node->entry.type != TAR_DIR)
+			kill_node(t, dentry_at(t, next), TREE_OVERWRITTEN, layer);
 		at = there ? there : next;
 	}
 	return at;
@@ -381,35 +456,35 @@ static void split(const char *path, struct slice *parent, struct slice *name)
 	*name = slice_str(slash ? slash + 1 : path);
 }
 
-/* What stands at `path`, links on the way followed, the last component not. */
-static struct tree_dentry *locate(const struct tree *t, const char *path)
+/* What stands at `path`, links on the way followed, the last component not; 0: nothing. */
+static uint32_t locate(const struct tree *t, const char *path)
 {
 	struct walk w = { .tree = t };
-	struct tree_dentry *found = NULL;
 	struct slice parent, name;
+	uint32_t found = 0;
 
 	split(path, &parent, &name);
 	walk_path(&w, parent);
-	if (!w.missing && !w.blocked && !w.loop && is_directory(w.at))
+	if (w.at && is_at_directory(&w))
 		found = name.len ? find(t, w.at, name) : w.at;
 	walk_release(&w);
-	return found && found->linked ? found : NULL;
+	return found && dentry_at(t, found)->linked ? found : 0;
 }
 
 static struct tree_node *hard_link_target(const struct tree *t, const char *link)
 {
-	struct tree_dentry *d = locate(t, link);
-	struct tree_node *node = d ? d->node : NULL;
+	uint32_t id = locate(t, link);
+	struct tree_node *node = id ? node_of(t, dentry_at(t, id)) : NULL;
 
 	if (node && node->entry.type == TAR_HARDLINK)
-		node = node->target;
+		node = node->to.target;
 	return node && node->entry.type != TAR_DIR ? node : NULL;
 }
 
 static void apply_whiteout(struct tree *t, size_t layer, struct slice parent, const char *name)
 {
 	cleanup_free char *path = NULL;
-	struct tree_dentry *d;
+	uint32_t id;
 	bool opaque = str_equal(name, ".wh..wh..opq");
 
 	if (!opaque && (str_starts(name, ".wh..wh.") || str_equal(name, ".wh.") ||
@@ -421,60 +496,43 @@ static void apply_whiteout(struct tree *t, size_t layer, struct slice parent, co
 		struct walk w = { .tree = t };
 
 		walk_path(&w, parent);
-		d = w.missing || w.blocked || w.loop ? NULL : w.at;
+		id = w.missing || w.blocked || w.loop ? 0 : w.at;
 		walk_release(&w);
 	} else {
-		d = locate(t, path);
+		id = locate(t, path);
 	}
-	if (d && (opaque || d->parent))
-		clear_lower(d, !opaque, opaque ? TREE_OPAQUE : TREE_DELETED, layer);
+	if (id && (opaque || id != ROOT))
+		clear_lower(t, dentry_at(t, id), !opaque, opaque ? TREE_OPAQUE : TREE_DELETED,
+			    layer);
 }
 
-static void copy_entry(struct arena *arena, const struct tar_entry *from, struct tar_entry *to)
+static void copy_entry(struct arena *arena, const struct tar_entry *from, struct tree_node *to)
 {
-	struct tar_xattr *xattrs = NULL;
-
-	*to = *from;
-	to->link = from->link && *from->link ? arena_strdup(arena, from->link) : "";
-	if (from->xattr_count)
-		xattrs = arena_array(arena, from->xattr_count, sizeof(*xattrs));
-	for (size_t i = 0; i < from->xattr_count; i++) {
-		const struct tar_xattr *x = &from->xattrs[i];
-
-		xattrs[i].name = arena_strdup(arena, x->name);
-		xattrs[i].value = (const uint8_t *)arena_slice(arena, slice_of(x->value, x->len));
-		xattrs[i].len = x->len;
-	}
-	to->xattrs = xattrs;
+	to->entry.size = from->size;
+	to->entry.mtime = from->mtime;
+	to->entry.uid = (uint32_t)MIN(from->uid, (uint64_t)UINT32_MAX);
+	to->entry.gid = (uint32_t)MIN(from->gid, (uint64_t)UINT32_MAX);
+	to->entry.mode = (uint16_t)(from->mode & 07777);
+	to->entry.type = (uint8_t)from->type;
+	if (from->type == TAR_SYMLINK)
+		to->to.link = from->link && *from->link ? arena_strdup(arena, from->link) : "";
 }
 
-/* Make room for `entry` at `d`. */
-static void give_way(struct tree_dentry *d, enum tar_type type, size_t layer)
+/* Make room for `type` at `d`. */
+static void give_way(struct tree *t, struct tree_dentry *d, enum tar_type type, size_t layer)
 {
 	if (type != TAR_DIR)
-		kill_below(d, layer);
-	kill_node(d, TREE_OVERWRITTEN, layer);
-}
-
-/* The path of `name` in `dir`, which lives as long as the tree. */
-static const char *path_in(struct tree *t, const struct tree_dentry *dir, struct slice name)
-{
-	cleanup_strbuf struct strbuf path = { 0 };
-
-	path_of(dir, &path);
-	if (path.len && name.len)
-		strbuf_addc(&path, '/');
-	strbuf_add(&path, name.data, name.len);
-	return arena_slice(&t->arena, strbuf_slice(&path));
+		kill_below(t, d, layer);
+	kill_node(t, d, TREE_OVERWRITTEN, layer);
 }
 
 struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry *entry)
 {
 	struct slice parent, name;
-	struct tree_dentry *dir, *d;
 	struct tree_node *node, *target = NULL;
-	const char *path;
+	struct tree_dentry *d;
 	unsigned links = 0;
+	uint32_t id;
 
 	free(t->sorted);
 	t->sorted = NULL;
@@ -485,33 +543,62 @@ struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry 
 	}
 	if (entry->type == TAR_HARDLINK)
 		target = hard_link_target(t, entry->link);
-	dir = enter(t, parent, layer, &links);
-	path = path_in(t, dir, name);
-	d = name.len ? make(t, dir, name, path + strlen(path) - name.len, layer) : dir;
-	give_way(d, entry->type, layer);
-	node = arena_alloc(&t->arena, sizeof(*node));
-	copy_entry(&t->arena, entry, &node->entry);
-	node->entry.path = path;
+	id = enter(t, parent, layer, &links);
+	if (name.len)
+		id = make(t, id, name, layer);
+	d = dentry_at(t, id);
+	give_way(t, d, entry->type, layer);
+	node = new_node(t);
+	copy_entry(&t->arena, entry, node);
+	node->layer = (uint32_t)layer;
+	node->dentry = id;
 	if (links)
-		node->written = arena_strdup(&t->arena, entry->path);
-	node->layer = layer;
-	node->target = target;
-	if (target)
+		vec_push(&t->detours,
+			 ((struct tree_detour){ node, arena_strdup(&t->arena, entry->path) }));
+	if (target) {
+		node->to.target = target;
 		target->links++;
-	d->node = node;
-	link_up(d);
-	vec_push(&t->all, node);
+	}
+	d->node = (uint32_t)t->count;
+	link_up(t, id);
 	return node;
+}
+
+const char *tree_path(const struct tree *t, const struct tree_node *node, struct strbuf *buf)
+{
+	strbuf_truncate(buf, 0);
+	path_of(t, dentry_at(t, node->dentry), buf);
+	return strbuf_text(buf);
+}
+
+void tree_add_path(const struct tree *t, const struct tree_node *node, struct strbuf *buf)
+{
+	path_of(t, dentry_at(t, node->dentry), buf);
+}
+
+const char *tree_name(const struct tree *t, const struct tree_node *node)
+{
+	return dentry_at(t, node->dentry)->name;
+}
+
+const char *tree_link(const struct tree_node *node)
+{
+	return node->entry.type == TAR_SYMLINK ? node->to.link : "";
+}
+
+struct tree_node *tree_target(const struct tree_node *node)
+{
+	return node->entry.type == TAR_HARDLINK ? node->to.target : NULL;
 }
 
 struct tree_node *tree_lookup(const struct tree *t, const char *path)
 {
-	const struct tree_dentry *d = t->root;
 	struct slice rest = slice_str(path), name;
+	uint32_t id = root_now(t);
 
-	while (d && rest.len && slice_cut(&rest, '/', &name))
-		d = find(t, d, name);
-	return d ? d->node : NULL;
+	while (id && rest.len && slice_cut(&rest, '/', &name))
+		id = find(t, id, name);
+	return id ? node_of(t, dentry_at(t, id)) : NULL;
 }
 
 struct tree_node *tree_resolve(const struct tree *t, const char *path, struct arena *arena,
@@ -521,8 +608,8 @@ struct tree_node *tree_resolve(const struct tree *t, const char *path, struct ar
 	struct tree_node *node = NULL;
 
 	walk_path(&w, slice_str(path));
-	if (!w.loop && !w.blocked && !w.missing && w.at)
-		node = w.at->node;
+	if (!w.loop && !w.blocked && !w.missing)
+		node = walk_node(&w);
 	if (out_path)
 		*out_path = w.loop ? NULL : arena_slice(arena, strbuf_slice(&w.path));
 	walk_release(&w);
@@ -535,30 +622,90 @@ bool tree_is_dir(const struct tree *t, const char *path)
 	bool is;
 
 	walk_path(&w, slice_str(path));
-	is = !w.loop && !w.blocked && !w.missing && (!w.at || is_directory(w.at));
+	is = is_at_directory(&w);
 	walk_release(&w);
 	return is;
 }
 
-static int by_path(const void *a, const void *b)
+/*
+ * What a directory holds, to be sorted: the number of a dentry, doubled, and 1 more where what is
+ * below it is meant. Those stand as their name with a "/", so that the order is that of paths.
+ */
+struct tree_keys {
+	uint32_t *items;
+	size_t len, cap;
+};
+
+static int key_byte(const struct tree_dentry *d, uint32_t key, size_t i)
 {
-	return strcmp((*(struct tree_node *const *)a)->entry.path,
-		      (*(struct tree_node *const *)b)->entry.path);
+	if (i < d->name_len)
+		return (unsigned char)d->name[i];
+	return i == d->name_len && key & 1 ? '/' : -1;
+}
+
+static int by_key(const void *left, const void *right, void *user)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct tree_dentry *x = dentry_at(user, a / 2), *y = dentry_at(user, b / 2);
+	size_t same = MIN(x->name_len, y->name_len);
+	int order = memcmp(x->name, y->name, same);
+
+	return order ? order : key_byte(x, a, same) - key_byte(y, b, same);
+}
+
+/* Collected first and sorted then, for a directory may hold a million names. */
+static void add_below(struct tree *t, uint32_t dir, struct tree_keys *keys)
+{
+	size_t start = keys->len, end;
+
+	for (uint32_t id = dentry_at(t, dir)->children; id;) {
+		const struct tree_dentry *d = dentry_at(t, id);
+
+		if (d->node)
+			vec_push(keys, id * 2);
+		if (d->children)
+			vec_push(keys, id * 2 + 1);
+		id = d->next;
+	}
+	end = keys->len;
+	if (end - start > 1)
+		qsort_r(keys->items + start, end - start, sizeof(*keys->items), by_key, t);
+	for (size_t i = start; i < end; i++) {
+		uint32_t key = keys->items[i];
+
+		if (key & 1)
+			add_below(t, key / 2, keys);
+		else
+			t->sorted[t->sorted_count++] = node_of(t, dentry_at(t, key / 2));
+	}
+	keys->len = start;
 }
 
 struct tree_node **tree_sorted(struct tree *t, size_t *count)
 {
+	struct tree_keys keys = { 0 };
+	size_t effective = 0;
+
 	if (!t->sorted) {
-		t->sorted = xcalloc(t->all.len + 1, sizeof(struct tree_node *));
+		for (size_t i = 0; i < t->count; i++)
+			effective += tree_node_at(t, i)->fate == TREE_EFFECTIVE;
+		t->sorted = xcalloc(effective + 1, sizeof(struct tree_node *));
 		t->sorted_count = 0;
-		for (size_t i = 0; i < t->all.len; i++) {
-			if (t->all.items[i]->fate == TREE_EFFECTIVE)
-				t->sorted[t->sorted_count++] = t->all.items[i];
-		}
-		qsort(t->sorted, t->sorted_count, sizeof(struct tree_node *), by_path);
+		if (t->dentry_count && dentry_at(t, ROOT)->node)
+			t->sorted[t->sorted_count++] = node_of(t, dentry_at(t, ROOT));
+		if (t->dentry_count)
+			add_below(t, ROOT, &keys);
+		assert(t->sorted_count == effective);
+		vec_release(&keys);
 	}
 	*count = t->sorted_count;
 	return t->sorted;
+}
+
+static int by_name(const void *a, const void *b, void *user)
+{
+	return strcmp(tree_name(user, *(struct tree_node *const *)a),
+		      tree_name(user, *(struct tree_node *const *)b));
 }
 
 void tree_list(struct tree *t, const char *dir, struct tree_nodes *out)
@@ -567,13 +714,15 @@ void tree_list(struct tree *t, const char *dir, struct tree_nodes *out)
 	size_t before = out->len;
 
 	walk_path(&w, slice_str(dir));
-	if (!w.loop && !w.blocked && !w.missing && is_directory(w.at)) {
-		for (struct tree_dentry *d = w.at->children; d; d = d->next) {
-			if (d->node)
-				vec_push(out, d->node);
+	if (w.at && is_at_directory(&w)) {
+		for (uint32_t id = dentry_at(t, w.at)->children; id; id = dentry_at(t, id)->next) {
+			struct tree_node *node = node_of(t, dentry_at(t, id));
+
+			if (node)
+				vec_push(out, node);
 		}
 	}
 	walk_release(&w);
 	if (out->len - before > 1)
-		qsort(out->items + before, out->len - before, sizeof(*out->items), by_path);
+		qsort_r(out->items + before, out->len - before, sizeof(*out->items), by_name, t);
 }

@@ -11,36 +11,57 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "formats/tar.h"
 
 enum tree_fate { TREE_EFFECTIVE, TREE_OVERWRITTEN, TREE_DELETED, TREE_OPAQUE };
 
-struct tree_dentry;
-
+/*
+ * An entry, in 64 bytes: images of a million files are held whole. Its path is not in it but told
+ * by tree_path(), its extended attributes are not kept. Numbers of users and groups that do not fit
+ * 32 bits are UINT32_MAX.
+ */
 struct tree_node {
-	struct tar_entry entry; /* path and link live in the tree's arena; xattrs are kept */
-	const char *written;    /* path as the archive has it, when a link on the way led elsewhere;
-				   else NULL */
-	size_t layer;           /* that holds it, from 0 */
-	enum tree_fate fate;
-	uint32_t links;           /* effective hard links that show its content */
-	size_t fate_layer;        /* layer that overwrote or deleted it */
-	struct tree_node *target; /* TAR_HARDLINK: the file meant, NULL when it is missing */
-	void *facts;              /* the user's */
+	void *facts; /* the user's */
+	union {
+		const char *link;         /* TAR_SYMLINK; see tree_link() */
+		struct tree_node *target; /* TAR_HARDLINK; see tree_target() */
+	} to;
+	struct {
+		uint64_t size; /* bytes */
+		int64_t mtime;
+		uint32_t uid, gid;
+		uint16_t mode;
+		uint8_t type; /* enum tar_type */
+	} __attribute__((packed, aligned(4))) entry;
+	uint8_t fate;        /* enum tree_fate */
+	uint32_t layer;      /* that holds it, from 0 */
+	uint32_t fate_layer; /* layer that overwrote or deleted it */
+	uint32_t links;      /* effective hard links that show its content */
+	uint32_t dentry;     /* the tree's own */
 };
+
+struct tree_dentry;
 
 struct tree {
 	struct arena arena;
+	size_t count; /* of nodes, in order of arrival: tree_node_at() */
 	struct {
-		struct tree_node **items;
+		struct tree_detour {
+			const struct tree_node *node;
+			const char *written; /* its path as the archive has it */
+		} * items;
 		size_t len, cap;
-	} all; /* in order of arrival */
+	} detours; /* nodes that a link on the way led elsewhere, in order of arrival */
 
-	/* The tree's own: names of directories, hashed by parent and name; tree_sorted()'s array.
-	 */
-	struct tree_dentry *root, **slots;
+	/* The tree's own. */
+	struct {
+		void **items; /* blocks of nodes */
+		size_t len, cap;
+	} node_blocks, dentry_blocks;
+	uint32_t *slots; /* names of directories, hashed by parent and name */
 	size_t slot_count, dentry_count;
-	struct tree_node **sorted;
+	struct tree_node **sorted; /* tree_sorted()'s */
 	size_t sorted_count;
 };
 
@@ -56,10 +77,24 @@ void tree_release(struct tree *t);
  * Directories that are missing on the way are implied, not added. A directory over a directory
  * keeps what is in it; anything else replaces what was there with all below it, a symlink too: the
  * last component is never followed. A path through a symlink counts under the directory it ends in
- * (which may be implied by that), as an unpacker that keeps directory links would do; `entry.path`
- * is that path. A link that leads to a file or into a loop is replaced by an implied directory.
+ * (which may be implied by that), as an unpacker that keeps directory links would do; tree_path()
+ * is that path, and `detours` tells the archive's. A link that leads to a file or into a loop is
+ * replaced by an implied directory.
  */
 struct tree_node *tree_add(struct tree *t, size_t layer, const struct tar_entry *entry);
+
+/* The node that came as number `i` of `count`, effective or not. */
+struct tree_node *tree_node_at(const struct tree *t, size_t i);
+/* The path of a node, written over what `buf` holds; valid as long as that. */
+const char *tree_path(const struct tree *t, const struct tree_node *node, struct strbuf *buf);
+/* The same, added to `buf`. */
+void tree_add_path(const struct tree *t, const struct tree_node *node, struct strbuf *buf);
+/* The last component of it; lives as long as the tree. */
+const char *tree_name(const struct tree *t, const struct tree_node *node);
+/* Where a symlink leads, as written; "" of anything else. */
+const char *tree_link(const struct tree_node *node);
+/* The file a hard link means; NULL when it is missing, and of anything else. */
+struct tree_node *tree_target(const struct tree_node *node);
 
 /* The effective node at exactly `path` (no links followed), or NULL. */
 struct tree_node *tree_lookup(const struct tree *t, const char *path);

@@ -17,10 +17,10 @@ static const struct tree_node *any_compat(const struct facts *facts)
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *path = nodes[i]->entry.path;
 		const char *absolute;
 
-		if (nodes[i]->entry.type == TAR_DIR || !str_starts(path_name(path), "libcuda.so"))
+		if (nodes[i]->entry.type == TAR_DIR ||
+		    !str_starts(facts_name(facts, nodes[i]), "libcuda.so"))
 			continue;
 		absolute = facts_path(facts, nodes[i]);
 		if (path_is_compat(absolute) && !path_is_stub(absolute) &&
@@ -39,7 +39,7 @@ static const char *candidates(const struct facts *facts, const char *dir, struct
 
 	facts_list(facts, dir, &all);
 	for (size_t i = 0; i < all.len; i++) {
-		const char *name = path_name(all.items[i]->entry.path);
+		const char *name = facts_name(facts, all.items[i]);
 
 		if (!path_matches("libcuda.so.*.*", name))
 			continue;

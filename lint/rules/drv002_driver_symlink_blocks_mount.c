@@ -43,7 +43,7 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 		"%s is a link (to %s) where the runtime mounts the driver's file of that name; it "
 		"opens its targets without following links, so the start can stop with \"file "
 		"exists\".",
-		path, node->entry.link);
+		path, tree_link(node));
 	if (facts->target->runtimes & RUNTIME_WSL)
 		f->severity = SEVERITY_ERROR;
 }
@@ -63,7 +63,7 @@ static void check_dir(const struct rule *rule, const struct facts *facts, struct
 
 	facts_list(facts, dir, &nodes);
 	for (size_t i = 0; i < nodes.len; i++) {
-		const char *name = path_name(nodes.items[i]->entry.path);
+		const char *name = facts_name(facts, nodes.items[i]);
 		const char *path = facts_path(facts, nodes.items[i]), *real = NULL;
 		const struct driver_entry *e = runtime_driver_library(facts, name);
 
@@ -83,7 +83,7 @@ static void check_programs(const struct rule *rule, const struct facts *facts,
 	facts_list(facts, "/usr/bin", &nodes);
 	for (size_t i = 0; i < nodes.len; i++) {
 		const struct driver_entry *e =
-			driver_program(&facts->driver, path_name(nodes.items[i]->entry.path));
+			driver_program(&facts->driver, facts_name(facts, nodes.items[i]));
 
 		if (nodes.items[i]->entry.type == TAR_SYMLINK && e && e->verdict == DRIVER_ERROR)
 			report(rule, facts, found, nodes.items[i]);

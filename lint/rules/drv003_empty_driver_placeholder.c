@@ -28,7 +28,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		struct finding *f;
 
 		if (nodes[i]->entry.type != TAR_FILE || nodes[i]->entry.size ||
-		    !strstr(nodes[i]->entry.path, ".so"))
+		    !strstr(facts_name(facts, nodes[i]), ".so"))
 			continue;
 		path = facts_path(facts, nodes[i]);
 		if (!is_placeholder(facts, path))

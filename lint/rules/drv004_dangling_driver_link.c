@@ -27,21 +27,21 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 	(void)err;
 	for (size_t i = 0; i < count; i++) {
-		const struct tar_entry *e = &nodes[i]->entry;
-		const char *path;
+		const char *path, *link = tree_link(nodes[i]);
 
-		if (e->type != TAR_SYMLINK || !runtime_driver_library(facts, path_name(e->path)))
+		if (nodes[i]->entry.type != TAR_SYMLINK ||
+		    !runtime_driver_library(facts, facts_name(facts, nodes[i])))
 			continue;
 		path = facts_path(facts, nodes[i]);
 		if (facts_resolve(facts, path, NULL) || facts_is_dir(facts, path) ||
 		    path_is_compat(path) || path_is_set_aside(path) ||
-		    is_for_the_driver(facts, path, e->link))
+		    is_for_the_driver(facts, path, link))
 			continue;
 		finding_add(
 			found, rule, path, facts_layer(facts, nodes[i]), "",
 			"%s points to %s, which is not in the image; it was left by a driver that "
 			"was mounted or deleted, and stands in the way of the host's.",
-			path, e->link);
+			path, link);
 	}
 	return 0;
 }

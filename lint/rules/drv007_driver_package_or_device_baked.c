@@ -96,10 +96,12 @@ static void check_nodes(const struct rule *rule, const struct facts *facts, stru
 	size_t count, hits = 0;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 	const struct tree_node *first = NULL;
+	cleanup_strbuf struct strbuf buf = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		if (!strstr(nodes[i]->entry.path, "nvidia") ||
-		    !is_driver_node(nodes[i], facts_path(facts, nodes[i])))
+		const char *path = facts_path_in(facts, nodes[i], &buf);
+
+		if (!strstr(path, "nvidia") || !is_driver_node(nodes[i], path))
 			continue;
 		if (!first)
 			first = nodes[i];

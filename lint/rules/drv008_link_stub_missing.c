@@ -30,8 +30,12 @@ static bool has_stub(const struct facts *facts)
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (str_ends(nodes[i]->entry.path, "/stubs/libcuda.so") &&
-		    facts_resolve(facts, nodes[i]->entry.path, NULL))
+		const char *path;
+
+		if (!str_equal(facts_name(facts, nodes[i]), "libcuda.so"))
+			continue;
+		path = facts_path(facts, nodes[i]);
+		if (str_ends(path, "/stubs/libcuda.so") && facts_resolve(facts, path, NULL))
 			return true;
 	}
 	return false;
@@ -61,12 +65,14 @@ static bool has_compiler_or_headers(const struct facts *facts)
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *path = nodes[i]->entry.path;
+		const char *name = facts_name(facts, nodes[i]), *path;
+		bool nvcc = str_equal(name, "nvcc");
 
-		if (nodes[i]->entry.type == TAR_DIR || is_in_wheel(path))
+		if (nodes[i]->entry.type == TAR_DIR || (!nvcc && !str_equal(name, "cuda.h")))
 			continue;
-		if ((str_equal(path_name(path), "nvcc") && strstr(path, "bin/")) ||
-		    str_ends(path, "/include/cuda.h"))
+		path = facts_path(facts, nodes[i]);
+		if (!is_in_wheel(path) &&
+		    (nvcc ? strstr(path, "bin/") != NULL : str_ends(path, "/include/cuda.h")))
 			return true;
 	}
 	return false;

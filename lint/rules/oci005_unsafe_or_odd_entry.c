@@ -42,7 +42,7 @@ static bool leaves_through_link(const struct facts *facts, const char *written)
 
 		*slash = '\0';
 		node = tree_lookup(&facts->tree, path);
-		if (node && node->entry.type == TAR_SYMLINK && climbs_out(path, node->entry.link))
+		if (node && node->entry.type == TAR_SYMLINK && climbs_out(path, tree_link(node)))
 			return true;
 		*slash = '/';
 	}
@@ -55,31 +55,40 @@ enum { THROUGH_LINK, TWICE, DEVICE, DEV_DEVICE, KINDS };
 struct group {
 	const struct tree_node *first[KINDS];
 	size_t count[KINDS];
+	struct strbuf left, right; /* paths, for a while */
 };
 
+static bool is_before(const struct facts *facts, const struct tree_node *a,
+		      const struct tree_node *b, struct group *g)
+{
+	return strcmp(facts_path_in(facts, a, &g->left), facts_path_in(facts, b, &g->right)) < 0;
+}
+
 static void look_at(const struct rule *rule, const struct facts *facts,
-		    const struct tree_node *node, struct group *groups, struct findings *found)
+		    const struct tree_node *node, const char *written, struct group *groups,
+		    struct findings *found)
 {
 	bool kinds[KINDS] = { 0 };
 	struct group *g = &groups[node->layer];
 
-	if (node->entry.type == TAR_HARDLINK && !node->target)
+	if (node->entry.type == TAR_HARDLINK && !tree_target(node))
 		told(found, rule, SEVERITY_ERROR, facts_path(facts, node), node->layer, "hard link",
 		     "is a hard link to a name that is not there");
-	if (node->written && leaves_through_link(facts, node->written))
+	if (written && leaves_through_link(facts, written))
 		told(found, rule, SEVERITY_ERROR,
-		     arena_printf((struct arena *)&facts->arena, "/%s", node->written), node->layer,
+		     arena_printf((struct arena *)&facts->arena, "/%s", written), node->layer,
 		     "leaves", "leaves the root through a link");
 	else
-		kinds[THROUGH_LINK] = node->written != NULL;
+		kinds[THROUGH_LINK] = written != NULL;
 	kinds[TWICE] = node->fate == TREE_OVERWRITTEN && node->fate_layer == node->layer &&
 		       node->entry.type != TAR_DIR;
 	if (node->entry.type == TAR_BLOCK || node->entry.type == TAR_CHAR)
-		kinds[str_starts(node->entry.path, "dev/") ? DEV_DEVICE : DEVICE] = true;
+		kinds[str_starts(facts_path(facts, node), "/dev/") ? DEV_DEVICE : DEVICE] = true;
 	for (size_t i = 0; i < KINDS; i++) {
 		if (!kinds[i])
 			continue;
-		if (!g->count[i]++ || strcmp(node->entry.path, g->first[i]->entry.path) < 0)
+		g->count[i]++;
+		if (!g->first[i] || is_before(facts, node, g->first[i], g))
 			g->first[i] = node;
 	}
 }
@@ -114,6 +123,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		 struct error *err)
 {
 	cleanup_free struct group *groups = xcalloc(facts->layer_count + 1, sizeof(*groups));
+	const struct tree_detour *detour = facts->tree.detours.items,
+				 *detours_end = detour + facts->tree.detours.len;
 
 	(void)err;
 	for (size_t i = 0; i < facts->odd_entries.len; i++) {
@@ -122,9 +133,19 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		told(found, rule, o->unsafe ? SEVERITY_ERROR : SEVERITY_WARNING, o->path, o->layer,
 		     o->what, o->what);
 	}
-	for (size_t i = 0; i < facts->tree.all.len; i++)
-		look_at(rule, facts, facts->tree.all.items[i], groups, found);
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		const struct tree_node *node = tree_node_at(&facts->tree, i);
+		const char *written = NULL;
+
+		if (detour < detours_end && detour->node == node)
+			written = detour++->written;
+		look_at(rule, facts, node, written, groups, found);
+	}
 	tell_groups(rule, facts, groups, found);
+	for (size_t i = 0; i < facts->layer_count; i++) {
+		strbuf_release(&groups[i].left);
+		strbuf_release(&groups[i].right);
+	}
 	return 0;
 }
 

@@ -18,8 +18,8 @@ static void check_layers(const struct rule *rule, const struct facts *facts, str
 	cleanup_free uint64_t *bytes = xcalloc(facts->layer_count + 1, sizeof(*bytes));
 	uint64_t total = 0, most = facts->site->layer_bytes;
 
-	for (size_t i = 0; i < facts->tree.all.len; i++) {
-		const struct tree_node *node = facts->tree.all.items[i];
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		const struct tree_node *node = tree_node_at(&facts->tree, i);
 
 		if (node->entry.type != TAR_FILE)
 			continue;

@@ -5,15 +5,14 @@
 
 static bool any_matches(const struct facts *facts, const char *pattern)
 {
+	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	if (!strpbrk(pattern, "*?["))
 		return facts_resolve(facts, pattern, NULL) || facts_is_dir(facts, pattern);
 	for (size_t i = 0; i < count; i++) {
-		cleanup_free char *path = xasprintf("/%s", nodes[i]->entry.path);
-
-		if (path_matches(pattern, path))
+		if (path_matches(pattern, facts_path_in(facts, nodes[i], &path)))
 			return true;
 	}
 	return false;

@@ -7,6 +7,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		 struct error *err)
 {
 	const struct site_policy *site = facts->site;
+	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
@@ -18,9 +19,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		int layer = -1;
 
 		for (size_t k = 0; k < count; k++) {
-			cleanup_free char *path = xasprintf("/%s", nodes[k]->entry.path);
-
-			if (!path_matches(f->path, path))
+			if (!path_matches(f->path, facts_path_in(facts, nodes[k], &path)))
 				continue;
 			if (!matches++) {
 				first = facts_path(facts, nodes[k]);

@@ -44,7 +44,7 @@ static bool has_own(const struct facts *facts, const char *path, unsigned own)
 
 	facts_list(facts, dir, &nodes);
 	for (size_t i = 0; i < nodes.len && !found; i++) {
-		const char *other = path_name(nodes.items[i]->entry.path);
+		const char *other = facts_name(facts, nodes.items[i]);
 
 		found = str_starts(other, start) || str_equal(other, plain);
 	}

@@ -43,16 +43,16 @@ static struct account account_of(const struct facts *facts, const char *user)
 	return a;
 }
 
-static bool may_execute(const struct facts *facts, const struct tar_entry *entry)
+static bool may_execute(const struct facts *facts, const struct tree_node *n)
 {
 	struct account a = account_of(facts, facts->config->user ? facts->config->user : "");
 
 	/* Groups beyond the first are not known: any bit of another's will do. */
 	if (!a.known || a.uid == 0)
-		return entry->mode & 0111;
-	if (a.uid == entry->uid)
-		return entry->mode & 0100;
-	return entry->mode & 0011;
+		return n->entry.mode & 0111;
+	if (a.uid == n->entry.uid)
+		return n->entry.mode & 0100;
+	return n->entry.mode & 0011;
 }
 
 /* Most objects are of another machine than the configuration says: another rule's finding. */
@@ -71,11 +71,11 @@ static const char *problem_of(const struct facts *facts, const struct start_prog
 	const struct tree_node *node = start->node;
 	const struct object *o;
 
-	if (node->entry.type == TAR_HARDLINK && node->target)
-		node = node->target;
+	if (tree_target(node))
+		node = tree_target(node);
 	if (node->entry.type != TAR_FILE)
 		return "it is not a regular file";
-	if (!may_execute(facts, &node->entry))
+	if (!may_execute(facts, node))
 		return arena_printf(
 			arena, "mode %04o does not let user '%s' execute it", node->entry.mode,
 			facts->config->user && *facts->config->user ? facts->config->user : "root");

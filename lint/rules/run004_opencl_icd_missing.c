@@ -49,7 +49,7 @@ static bool has_icd(const struct facts *facts)
 	for (size_t i = 0; i < nodes.len && !found; i++) {
 		struct slice text = facts_text(facts, facts_path(facts, nodes.items[i]));
 
-		found = str_ends(nodes.items[i]->entry.path, ".icd") && text.len &&
+		found = str_ends(facts_name(facts, nodes.items[i]), ".icd") && text.len &&
 			memmem(text.data, text.len, "libnvidia-opencl.so", 19);
 	}
 	vec_release(&nodes);

@@ -7,7 +7,7 @@
 static bool is_seen_still(const struct facts *facts, const struct tree_node *node,
 			  const struct secret_facts *secret)
 {
-	const struct tree_node *now = tree_lookup(&facts->tree, node->entry.path);
+	const struct tree_node *now = facts_lookup(facts, facts_path(facts, node));
 	const struct file_facts *f = node_facts(now);
 
 	for (const struct secret_facts *s = f ? f->secrets : NULL; s; s = s->next) {
@@ -23,8 +23,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	static const char *const fates[] = { "", "replaced", "deleted", "hidden" };
 
 	(void)err;
-	for (size_t i = 0; i < facts->tree.all.len; i++) {
-		const struct tree_node *node = facts->tree.all.items[i];
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		const struct tree_node *node = tree_node_at(&facts->tree, i);
 		const struct file_facts *f = node->entry.type == TAR_FILE ? node->facts : NULL;
 		const char *path;
 
@@ -38,8 +38,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 				continue;
 			made = finding_add(
 				found, rule, path, facts_layer(facts, node), s->kind,
-				"%s in layer %zu holds a credential: %s (%s). Layer %zu has it %s, "
-				"but whoever pulls the image gets layer %zu too.",
+				"%s in layer %u holds a credential: %s (%s). Layer %u has it %s, "
+				"but whoever pulls the image gets layer %u too.",
 				path, node->layer, s->kind, s->masked, node->fate_layer,
 				fates[node->fate], node->layer);
 			finding_evidence(found, made, "masked", s->masked);

@@ -15,12 +15,14 @@ struct dead {
 	uint64_t largest;
 	const struct tree_node *example;
 	uint64_t *by_layer;
+	struct strbuf path; /* for a while */
 };
 
 /* A copy that a change of owner or mode made: the same content under the same time. */
-static bool only_metadata_changed(const struct facts *facts, const struct tree_node *old)
+static bool only_metadata_changed(const struct facts *facts, const struct tree_node *old,
+				  struct strbuf *path)
 {
-	const struct tree_node *now = tree_lookup(&facts->tree, old->entry.path);
+	const struct tree_node *now = facts_lookup(facts, facts_path_in(facts, old, path));
 
 	return now && now->entry.type == TAR_FILE && now->entry.size == old->entry.size &&
 	       now->entry.mtime == old->entry.mtime &&
@@ -38,7 +40,8 @@ static void count_node(const struct facts *facts, const struct tree_node *node, 
 	if (node->fate == TREE_EFFECTIVE || node->links) /* a hard link still shows it */
 		return;
 	if (node->fate == TREE_OVERWRITTEN)
-		cause = only_metadata_changed(facts, node) ? CAUSE_METADATA : CAUSE_OVERWRITTEN;
+		cause = only_metadata_changed(facts, node, &dead->path) ? CAUSE_METADATA
+									: CAUSE_OVERWRITTEN;
 	dead->bytes[cause] += node->entry.size;
 	dead->total += node->entry.size;
 	dead->by_layer[node->layer] += node->entry.size;
@@ -78,8 +81,9 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	char size[32], largest[32];
 
 	(void)err;
-	for (size_t i = 0; i < facts->tree.all.len; i++)
-		count_node(facts, facts->tree.all.items[i], &dead);
+	for (size_t i = 0; i < facts->tree.count; i++)
+		count_node(facts, tree_node_at(&facts->tree, i), &dead);
+	strbuf_release(&dead.path);
 	if (!dead.total)
 		return 0;
 	f = finding_add(found, rule, "", -1, "",

@@ -39,10 +39,9 @@ struct cache {
 	int layer;
 };
 
-static void count_file(const struct facts *facts, const struct tree_node *node, struct map *found)
+static void count_file(const struct facts *facts, const struct tree_node *node, const char *path,
+		       struct map *found)
 {
-	cleanup_free char *path = xasprintf("/%s", node->entry.path);
-
 	for (size_t i = 0; i < ARRAY_LEN(caches); i++) {
 		const char *end;
 		cleanup_free char *dir = NULL;
@@ -69,18 +68,21 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		 struct error *err)
 {
 	cleanup_map struct map all = { 0 };
+	cleanup_strbuf struct strbuf buf = { 0 };
 	const struct map_entry *sorted;
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	(void)err;
 	for (size_t i = 0; i < count; i++) {
-		if (nodes[i]->entry.type == TAR_FILE && nodes[i]->entry.size &&
-		    (strstr(nodes[i]->entry.path, "cache") ||
-		     strstr(nodes[i]->entry.path, "pkgs/") ||
-		     strstr(nodes[i]->entry.path, ".cargo/") ||
-		     str_starts(nodes[i]->entry.path, "var/lib/apt/")))
-			count_file(facts, nodes[i], &all);
+		const char *path;
+
+		if (nodes[i]->entry.type != TAR_FILE || !nodes[i]->entry.size)
+			continue;
+		path = facts_path_in(facts, nodes[i], &buf);
+		if (strstr(path, "cache") || strstr(path, "/pkgs/") || strstr(path, ".cargo/") ||
+		    str_starts(path, "/var/lib/apt/"))
+			count_file(facts, nodes[i], path, &all);
 	}
 	sorted = map_sorted(&all);
 	for (size_t i = 0; i < all.len; i++) {

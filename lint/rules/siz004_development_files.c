@@ -59,14 +59,16 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		 struct error *err)
 {
 	struct tally tallies[KINDS] = { 0 };
+	cleanup_strbuf struct strbuf path = { 0 };
 	bool compiles = compiles_at_run_time(facts);
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
 
 	(void)err;
 	for (size_t i = 0; i < count; i++) {
-		cleanup_free char *path = xasprintf("/%s", nodes[i]->entry.path);
-		int kind = nodes[i]->entry.type == TAR_FILE ? kind_of(path) : -1;
+		int kind = nodes[i]->entry.type == TAR_FILE
+				   ? kind_of(facts_path_in(facts, nodes[i], &path))
+				   : -1;
 
 		if (kind < 0 || (compiles && (kind == HEADERS || kind == OBJECTS)))
 			continue;

@@ -38,8 +38,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	char size[32], all[32];
 
 	(void)err;
-	for (size_t i = 0; i < facts->tree.all.len; i++) {
-		const struct tree_node *node = facts->tree.all.items[i];
+	for (size_t i = 0; i < facts->tree.count; i++) {
+		const struct tree_node *node = tree_node_at(&facts->tree, i);
 
 		if (node->entry.type == TAR_FILE)
 			bytes[node->layer] += node->entry.size;

@@ -108,10 +108,9 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	(void)err;
 	check_env(rule, facts, found);
 	for (size_t i = 0; i < count; i++) {
-		const char *path = nodes[i]->entry.path;
-
-		if (str_starts(path, "usr/local/cuda") && str_ends(path, "/version.json") &&
-		    nodes[i]->entry.type == TAR_FILE)
+		if (nodes[i]->entry.type == TAR_FILE &&
+		    str_equal(facts_name(facts, nodes[i]), "version.json") &&
+		    str_starts(facts_path(facts, nodes[i]), "/usr/local/cuda"))
 			check_toolkit(rule, facts, found, nodes[i]);
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /*
  * The merged tree from hostile entries: lines of "KIND LAYER PATH [LINK]". The nodes that say they
- * are effective are exactly those found under their paths, and nothing lies below a file.
+ * are effective are exactly those found under their paths, nothing lies below a file, and sorted
+ * paths ascend.
  */
 #include "base/alloc.h"
 #include "oci/tree.h"
@@ -39,17 +40,23 @@ static void add_line(struct tree *t, struct arena *arena, struct slice line, siz
 	tree_add(t, *layer, &e);
 }
 
+static const char *node_path(const struct tree *t, const struct tree_node *n, struct arena *arena)
+{
+	cleanup_strbuf struct strbuf path = { 0 };
+
+	return arena_strdup(arena, tree_path(t, n, &path));
+}
+
 static void check_node(const struct tree *t, const struct tree_node *n, struct arena *arena)
 {
-	const struct tree_node *found = tree_lookup(t, n->entry.path), *parent;
-	const char *slash = strrchr(n->entry.path, '/');
+	const char *path = node_path(t, n, arena), *slash = strrchr(path, '/');
+	const struct tree_node *found = tree_lookup(t, path), *parent;
 
 	if ((n->fate == TREE_EFFECTIVE) != (found == n))
 		abort();
 	if (n->fate != TREE_EFFECTIVE || !slash)
 		return;
-	parent = tree_lookup(
-		t, arena_slice(arena, slice_of(n->entry.path, (size_t)(slash - n->entry.path))));
+	parent = tree_lookup(t, arena_slice(arena, slice_of(path, (size_t)(slash - path))));
 	if (parent && parent->entry.type != TAR_DIR)
 		abort();
 }
@@ -60,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	cleanup_tree struct tree t = { 0 };
 	struct slice rest = slice_of(data, len), line;
 	struct tree_nodes list = { 0 };
+	struct tree_node **nodes;
 	size_t layer = 0, count, effective = 0;
 	const char *path;
 
@@ -67,14 +75,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (!memchr(line.data ? line.data : data, 0, line.len))
 			add_line(&t, &arena, line, &layer);
 	}
-	for (size_t i = 0; i < t.all.len; i++) {
-		check_node(&t, t.all.items[i], &arena);
-		effective += t.all.items[i]->fate == TREE_EFFECTIVE;
-		tree_resolve(&t, t.all.items[i]->entry.path, &arena, &path);
+	for (size_t i = 0; i < t.count; i++) {
+		const struct tree_node *n = tree_node_at(&t, i);
+
+		check_node(&t, n, &arena);
+		effective += n->fate == TREE_EFFECTIVE;
+		tree_resolve(&t, node_path(&t, n, &arena), &arena, &path);
 	}
-	tree_sorted(&t, &count);
+	nodes = tree_sorted(&t, &count);
 	if (count != effective)
 		abort();
+	for (size_t i = 1; i < count; i++) {
+		if (strcmp(node_path(&t, nodes[i - 1], &arena), node_path(&t, nodes[i], &arena)) >=
+		    0)
+			abort();
+	}
 	tree_list(&t, "", &list);
 	free(list.items);
 	return 0;
