@@ -21,6 +21,7 @@ struct http_client {
 	char *proxy;             /* NULL: the environment's; "": none */
 	struct strbuf ca_bundle; /* system and extra; empty: ca_path or curl's own */
 	uint64_t connect_timeout_ms, stall_timeout_ms;
+	bool unverified;
 	struct error setup; /* told at the first exchange */
 };
 
@@ -258,6 +259,7 @@ struct http_client *http_client_new(const struct http_options *options)
 	c->user_agent = xstrdup(o->user_agent ? o->user_agent : "gpuimg/1");
 	c->client_cert = copy_or_null(o->client_cert);
 	c->client_key = copy_or_null(o->client_key);
+	c->unverified = o->unverified;
 	c->connect_timeout_ms = o->connect_timeout_ms ? o->connect_timeout_ms : 30000;
 	c->stall_timeout_ms = o->stall_timeout_ms ? o->stall_timeout_ms : 60000;
 	ignore_result(load_ca(c, o->ca_file, o->ca_pem, &c->setup)); /* each exchange reports it */
@@ -459,6 +461,10 @@ static void set_tls(const struct http_client *c, bool home)
 		curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
 	} else if (c->ca_path) {
 		curl_easy_setopt(curl, CURLOPT_CAINFO, c->ca_path);
+	}
+	if (home && c->unverified) {
+		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
 	if (home && c->client_cert)
 		curl_easy_setopt(curl, CURLOPT_SSLCERT, c->client_cert);

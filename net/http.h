@@ -3,10 +3,10 @@
  *
  * A client is one thread's. Redirects are followed here, not by libcurl: credentials and cookies
  * never go to another host (scheme, name and port), at most 10 hops, https never falls to http.
- * TLS verification is on and has no switch. HTTP/1.1 for all. Proxies come from the environment
- * as curl reads them, unless http_client_proxy says another. CA certificates: SSL_CERT_FILE, else
- * the system's. Only http, https and (http_download) file URLs. Nothing secret stands in an error
- * text: URLs are shown without user info and query.
+ * TLS is verified unless the options say otherwise. HTTP/1.1 for all. Proxies come from the
+ * environment as curl reads them, unless http_client_proxy says another. CA certificates:
+ * SSL_CERT_FILE, else the system's. Only http, https and (http_download) file URLs. Nothing secret
+ * stands in an error text: URLs are shown without user info and query.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -23,8 +23,9 @@ struct http_options {
 	struct slice ca_pem;    /* more such, as text; empty: none */
 	const char *client_cert, *client_key; /* shown to the hosts of the requests, not to those
 					       * they redirect to; NULL: none */
-	uint64_t connect_timeout_ms;          /* 0: 30 s */
-	uint64_t stall_timeout_ms;            /* no byte for that long ends a transfer; 0: 60 s */
+	bool unverified; /* TLS to the hosts of the requests is not verified; others' is */
+	uint64_t connect_timeout_ms; /* 0: 30 s */
+	uint64_t stall_timeout_ms;   /* no byte for that long ends a transfer; 0: 60 s */
 };
 
 struct http_client *http_client_new(const struct http_options *options);

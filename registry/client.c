@@ -11,6 +11,7 @@
 #include "registry/certs.h"
 #include "registry/client_request.h"
 #include "registry/refusal.h"
+#include "registry/registries_conf.h"
 
 enum {
 	TRIES_DEFAULT = 5,
@@ -26,6 +27,8 @@ struct client_repository {
 	const struct client_options *options;
 	struct auth *auth;
 	struct certs certs;
+	bool insecure;   /* may be spoken to without TLS, or with a certificate nobody knows */
+	bool unverified; /* and is */
 	pthread_mutex_t lock;
 	uint64_t quiet_until_ms; /* the registry wants no request before */
 	char *warning;           /* of the registry, told last */
@@ -289,7 +292,8 @@ static struct http_client *connect_http(const struct client_repository *r)
 	struct http_options http = { .ca_file = r->options->ca_file,
 				     .ca_pem = strbuf_slice(&r->certs.ca_pem),
 				     .client_cert = r->certs.client_cert,
-				     .client_key = r->certs.client_key };
+				     .client_key = r->certs.client_key,
+				     .unverified = r->unverified };
 
 	return http_client_new(&http);
 }
@@ -328,23 +332,41 @@ static int set_address(struct client_repository *r, const char *scheme, struct e
 	return 0;
 }
 
-/* https, then for loopback hosts http. */
+/* A certificate that cannot be verified will do where registries.conf says so. */
+static int ping_unverified(struct client_repository *r, struct client *c,
+			   struct http_response *answer, struct error *err)
+{
+	r->unverified = true;
+	http_client_free(c->http);
+	c->http = connect_http(r);
+	tell(r, CLIENT_NOTE_WARNING,
+	     "its certificate is not verified, since registries.conf calls it insecure");
+	return ping(r, c, answer, err);
+}
+
+/* https, then for loopback and insecure hosts http. */
 static int find_scheme(struct client_repository *r, struct client *c, struct http_response *answer,
 		       struct error *err)
 {
+	bool loopback = auth_host_is_loopback(r->registry);
 	struct error over_tls = { 0 };
 
 	if (set_address(r, "https", err) < 0)
 		return -1;
 	if (ping(r, c, answer, &over_tls) == 0)
 		return 0;
-	if (!auth_host_is_loopback(r->registry) || (answer->failure != HTTP_FAILURE_CONNECT &&
-						    answer->failure != HTTP_FAILURE_HANDSHAKE)) {
+	if (r->insecure && answer->failure == HTTP_FAILURE_CERTIFICATE)
+		return ping_unverified(r, c, answer, err);
+	if ((!loopback && !r->insecure) || (answer->failure != HTTP_FAILURE_CONNECT &&
+					    answer->failure != HTTP_FAILURE_HANDSHAKE)) {
 		*err = over_tls;
 		if (answer->failure == HTTP_FAILURE_HANDSHAKE)
 			error_wrap(err, "plain http is spoken to loopback hosts only");
 		return -1;
 	}
+	if (!loopback)
+		tell(r, CLIENT_NOTE_WARNING,
+		     "is spoken to without TLS, since registries.conf calls it insecure");
 	if (set_address(r, "http", err) < 0)
 		return -1;
 	return ping(r, c, answer, err);
@@ -383,10 +405,10 @@ static char *scope_of(const char *repository, enum client_access access)
 	return xasprintf("repository:%s:%s", repository, actions[access]);
 }
 
-struct client_repository *client_repository_open(const char *registry, const char *repository,
-						 enum client_access access,
-						 const struct client_options *options,
-						 struct error *err)
+struct client_repository *client_repository_connect(const char *registry, const char *repository,
+						    enum client_access access, bool insecure,
+						    const struct client_options *options,
+						    struct error *err)
 {
 	struct client_repository *r = xcalloc(1, sizeof(*r));
 
@@ -395,11 +417,32 @@ struct client_repository *client_repository_open(const char *registry, const cha
 	r->name = xstrdup(repository);
 	r->access = access;
 	r->options = options;
+	r->insecure = insecure;
 	r->scope = scope_of(repository, access);
 	if (certs_find(registry, &r->certs, err) == 0 && greet(r, err) == 0)
 		return r;
 	client_repository_close(r);
 	return NULL;
+}
+
+struct client_repository *client_repository_open(const char *registry, const char *repository,
+						 enum client_access access,
+						 const struct client_options *options,
+						 struct error *err)
+{
+	cleanup_registries_conf struct registries_conf conf = { 0 };
+	const struct registry_rule *rule;
+
+	if (registries_conf_load(&conf, err) < 0)
+		return NULL;
+	rule = registries_conf_find(&conf, registry, repository);
+	if (rule && rule->blocked) {
+		error_set(err, ERROR_USAGE, "%s%s%s: is blocked by %s (prefix \"%s\")", registry,
+			  *repository ? "/" : "", repository, rule->file, rule->prefix);
+		return NULL;
+	}
+	return client_repository_connect(registry, repository, access, rule && rule->place.insecure,
+					 options, err);
 }
 
 void client_repository_close(struct client_repository *r)

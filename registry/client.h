@@ -5,7 +5,8 @@
  * `struct client_repository` is what all threads share: address, credentials, tokens, and how long
  * the registry wants to be left alone. `struct client` is one thread's connection to it.
  *
- * Addresses: https, and plain http only for loopback hosts where https finds nobody or no TLS.
+ * Addresses: https, and plain http only for loopback hosts, and those that registries.conf calls
+ * insecure, where https finds nobody or no TLS.
  * Credentials go to the registry's own scheme, host and port, and to its token server (auth.h).
  * What the registry names as the place of an upload is used as it came.
  * Every error names registry, repository, request, status and the registry's own words.
@@ -50,12 +51,21 @@ struct client_repository;
 
 /*
  * Find out how the registry is spoken to and whether it wants credentials. `options` and what it
- * points at must outlive the result. ERROR_NETWORK; those of credential_find.
+ * points at must outlive the result. ERROR_NETWORK; those of credential_find; ERROR_USAGE when
+ * registries.conf blocks the name; those of registries_conf_load.
  */
 struct client_repository *client_repository_open(const char *registry, const char *repository,
 						 enum client_access access,
 						 const struct client_options *options,
 						 struct error *err) MUST_USE;
+/*
+ * The same, without looking into registries.conf, which has been done (registries_conf.h). With
+ * `insecure` TLS that cannot be verified, or plain http, will do; the user is told.
+ */
+struct client_repository *client_repository_connect(const char *registry, const char *repository,
+						    enum client_access access, bool insecure,
+						    const struct client_options *options,
+						    struct error *err) MUST_USE;
 void client_repository_close(struct client_repository *r);
 DEFINE_CLEANUP(struct client_repository *, client_repository_close)
 #define cleanup_client_repository cleanup(client_repository_close_p)

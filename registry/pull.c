@@ -174,7 +174,7 @@ static int pull_remote(struct pull_job *job, struct error *err)
 
 	if (fd < 0)
 		return -1;
-	f.repositories = registry_source_repositories(p->request->remote, &f.repository_count);
+	f.origins = registry_source_origins(p->request->remote);
 	digest_init(&f.state, job->desc->digest.algorithm);
 	rc = fill_partial(job, fd, &f, err);
 	digest_release(&f.state);

@@ -5,28 +5,36 @@
 #include <signal.h>
 
 #include "base/alloc.h"
-#include "base/vec.h"
 #include "oci/mediatype.h"
 #include "registry/fetch_blob.h"
 
 struct remote_source {
 	struct image_source base;
-	VEC(struct client_repository *)
-	repositories; /* in the order to ask; the last is the name's own */
-	char *name;   /* tag or digest */
+	struct origins *origins;
+	char *name; /* tag or digest */
 	struct arena arena;
 };
 
-/* A document of the first repository that gives it. */
+/* A document of the first origin that gives it. */
 static int get_document(struct remote_source *s, const char *name, struct strbuf *out,
 			struct descriptor *desc, struct error *err)
 {
-	for (size_t i = 0; i < s->repositories.len; i++) {
-		cleanup_client struct client *c = client_new(s->repositories.items[i]);
+	struct origins_walk walk = { 0 };
+	size_t index;
+
+	while (origins_next(s->origins, &walk, 0, &index)) {
+		cleanup_client struct client *c = NULL;
+		struct client_repository *repository;
 
 		*err = (struct error){ 0 };
+		repository = origins_get(s->origins, index, err);
+		if (!repository)
+			continue;
+		c = client_new(repository);
 		if (client_manifest_get(c, name, &s->arena, out, desc, err) == 0)
 			return 0;
+		if (client_last_transient(c))
+			origins_demote(s->origins, index);
 	}
 	return -1;
 }
@@ -89,10 +97,7 @@ static void *receive(void *user)
 {
 	struct blob_stream *s = user;
 	cleanup_sink struct sink *pipe = sink_fd(s->write_fd, "pipe");
-	struct blob_fetch fetch = { .repositories = s->source->repositories.items,
-				    .repository_count = s->source->repositories.len,
-				    .desc = &s->desc,
-				    .out = pipe };
+	struct blob_fetch fetch = { .origins = s->source->origins, .desc = &s->desc, .out = pipe };
 
 	digest_init(&fetch.state, s->desc.digest.algorithm);
 	s->rc = fetch_blob(&fetch, &s->err);
@@ -201,9 +206,7 @@ static void remote_close(struct image_source *base)
 {
 	struct remote_source *s = (struct remote_source *)base;
 
-	for (size_t i = 0; i < s->repositories.len; i++)
-		client_repository_close(s->repositories.items[i]);
-	vec_release(&s->repositories);
+	origins_close(s->origins);
 	arena_release(&s->arena);
 	free(s->name);
 	free(s);
@@ -214,25 +217,20 @@ static const struct image_source_ops remote_ops = { remote_root, remote_blob, re
 struct image_source *registry_source(const struct reference *ref,
 				     const struct client_options *options, struct error *err)
 {
-	struct client_repository *repository =
-		client_repository_open(ref->registry, ref->repository, CLIENT_PULL, options, err);
+	struct origins *origins = origins_open(ref, options, err);
 	char digest[DIGEST_TEXT_MAX];
 	struct remote_source *s;
 
-	if (!repository)
+	if (!origins)
 		return NULL;
 	s = xcalloc(1, sizeof(*s));
 	s->base.ops = &remote_ops;
-	vec_push(&s->repositories, repository);
+	s->origins = origins;
 	s->name = xstrdup(ref->has_digest ? digest_text(&ref->digest, digest) : ref->tag);
 	return &s->base;
 }
 
-struct client_repository *const *registry_source_repositories(const struct image_source *source,
-							      size_t *out_count)
+struct origins *registry_source_origins(const struct image_source *source)
 {
-	const struct remote_source *s = (const struct remote_source *)source;
-
-	*out_count = s->repositories.len;
-	return s->repositories.items;
+	return ((const struct remote_source *)source)->origins;
 }

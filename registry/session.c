@@ -52,7 +52,8 @@ char *client_location(const char *registry_url, const char *request_url, const c
 		return steal_ptr(&url);
 	if (str_starts(registry_url, "https://"))
 		return same_authority(url, registry_url) ? xasprintf("https://%s", url + 7) : NULL;
-	return auth_host_is_loopback(url) ? steal_ptr(&url) : NULL;
+	return auth_host_is_loopback(url) || same_authority(url, registry_url) ? steal_ptr(&url)
+									       : NULL;
 }
 
 char *client_location_digest(const char *location, const struct digest *digest)

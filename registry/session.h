@@ -64,7 +64,7 @@ int session_commit(struct client *c, struct session *s, const struct digest *dig
 		   struct error *err) MUST_USE;
 /*
  * Look for the blob again and again after the answer to a commit was lost: registries finish what
- * * they were told. Changes client_last().
+ * they were told. Changes client_last().
  */
 bool session_poll(struct client *c, const struct digest *digest, uint64_t limit_ms);
 /* Tell the registry that the session is given up; what it answers changes nothing. */
@@ -73,8 +73,8 @@ void session_cancel(struct client *c, struct session *s);
 /*
  * Where an upload goes on: `location` as answered to a request to `request_url`, for the registry
  * at `registry_url`. An http address of an https registry's own host becomes https (proxies that
- * do not tell their backend); other falls from TLS, or from loopback to elsewhere, are refused:
- * NULL. Heap.
+ * do not tell their backend); other falls from TLS, or from plain http to elsewhere than loopback
+ * or the registry itself, are refused: NULL. Heap.
  */
 char *client_location(const char *registry_url, const char *request_url, const char *location);
 /* `location` with the digest appended to its query; heap. */

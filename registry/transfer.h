@@ -11,6 +11,7 @@
 #include "oci/reference.h"
 #include "oci/source.h"
 #include "registry/client.h"
+#include "registry/origins.h"
 #include "registry/persona.h"
 
 enum push_state {
@@ -76,14 +77,13 @@ int transfer_push(const struct push_request *request, struct push_result *out,
 		  struct error *err) MUST_USE;
 
 /*
- * A registry's image as a source of blobs. `options` must outlive it. NULL on error.
- * Errors: those of client_repository_open.
+ * A registry's image as a source of blobs, by way of the mirrors that registries.conf names.
+ * `options` must outlive it. NULL on error. Errors: those of origins_open.
  */
 struct image_source *registry_source(const struct reference *ref,
 				     const struct client_options *options,
 				     struct error *err) MUST_USE;
-/* Where the blobs of such a source can be asked for, in that order. */
-struct client_repository *const *registry_source_repositories(const struct image_source *source,
-							      size_t *out_count);
+/* Where the blobs of such a source can be asked for. */
+struct origins *registry_source_origins(const struct image_source *source);
 
 #endif

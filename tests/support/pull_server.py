@@ -5,6 +5,7 @@ of LOG with method, path, range and whether credentials came. Modes for blobs of
 
   good [1]       none; with 1 on 127.0.0.2
   cut N          reset after N bytes of each answer
+  cut-once N     reset after N bytes of the second answer
   ignore N       the same, and ranges are ignored once asked for
   misread N      the same, and the answer to a range is another range, the first time
   flip           a byte in the middle is wrong
@@ -12,6 +13,9 @@ of LOG with method, path, range and whether credentials came. Modes for blobs of
   long           a byte too many
   wrong-manifest the manifest has a blank too many
   encoded        in an encoding that nobody asked for
+  die N          the server is no more after N bytes
+  busy           503
+  missing        404
   redirect PORT  is to be fetched from http://127.0.0.2:PORT; asks for Basic credentials itself
 """
 import http.server
@@ -103,34 +107,44 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(404, b'{"errors":[{"code":"BLOB_UNKNOWN"}]}')
         with lock:
             count = seen[digest] = seen.get(digest, 0) + 1
-        wanted = re.match(r"bytes=(\d+)-$", self.headers.get("Range") or "")
-        start, big = int(wanted.group(1)) if wanted else 0, len(body) > 1000000
+        wanted = re.match(r"bytes=(\d+)-(\d*)$", self.headers.get("Range") or "")
+        big = len(body) > 1000000
         if big and MODE == "redirect":
             return self.answer(307, b"", [("Location", "http://127.0.0.2:%d%s" % (ARGUMENT, self.path))])
+        if big and MODE == "busy":
+            return self.answer(503, b"{}")
+        if big and MODE == "missing":
+            return self.answer(404, b'{"errors":[{"code":"BLOB_UNKNOWN"}]}')
         if big and (MODE == "flip" or MODE == "flip-once" and count == 1):
             body = body[:500000] + bytes([body[500000] ^ 1]) + body[500001:]
         if big and MODE == "long":
             body += b"x"
-        if big and MODE == "ignore" or not wanted:
-            start = 0
+        if big and MODE == "ignore":
+            wanted = None
+        start = int(wanted.group(1)) if wanted else 0
+        end = min(int(wanted.group(2)) + 1, len(body)) if wanted and wanted.group(2) else len(body)
         headers = [("Content-Type", "application/octet-stream")]
         if big and MODE == "encoded":
             headers.append(("Content-Encoding", "gzip"))
-        shift = 7 if big and MODE == "misread" and count == 2 else 0
-        if start:
-            headers.append(("Content-Range", "bytes %d-%d/%d" % (start - shift, len(body) - 1, len(body))))
-        part = body[start - shift:]
-        if not big or MODE not in ("cut", "ignore", "misread") or len(part) <= ARGUMENT:
-            return self.answer(206 if start else 200, part, headers)
-        if MODE != "cut" and count > 1 and not shift:
-            return self.answer(206 if start else 200, part, headers)
-        self.send_response(206 if start else 200)
+        shift = 7 if start and big and MODE == "misread" and count == 2 else 0
+        if wanted:
+            headers.append(("Content-Range", "bytes %d-%d/%d" % (start - shift, end - 1, len(body))))
+        part = body[start - shift:end]
+        cut = big and len(part) > ARGUMENT and (
+            MODE in ("cut", "die") or MODE == "cut-once" and count == 2 or
+            MODE in ("ignore", "misread") and (count == 1 or shift))
+        if not cut:
+            return self.answer(206 if wanted else 200, part, headers)
+        self.send_response(206 if wanted else 200)
         for name, value in headers:
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(part)))
         self.end_headers()
         self.wfile.write(part[:ARGUMENT])
-        self.reset()
+        if MODE == "die":
+            self.wfile.flush()
+            os._exit(0)
+        return self.reset()
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.2" if MODE == "good" and ARGUMENT else "127.0.0.1", 0), Handler)
