@@ -8,6 +8,9 @@ static const struct option options[] = {
 	  .help = "of an index only the image for this platform" },
 	{ .name = "all-platforms", .help = "an index with all its images, as without --platform" },
 	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to move at once (4)" },
+	{ .name = "range-size",
+	  .value = "MIB",
+	  .help = "blobs of 8 times that come in pieces of it, several at once (64)" },
 	{ 0 },
 };
 

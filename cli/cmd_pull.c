@@ -8,6 +8,9 @@ static const struct option options[] = {
 	  .help = "the image of an index to take; else this machine's" },
 	{ .name = "all-platforms", .help = "the index with all its images" },
 	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to receive at once (4)" },
+	{ .name = "range-size",
+	  .value = "MIB",
+	  .help = "blobs of 8 times that come in pieces of it, several at once (64)" },
 	{ 0 },
 };
 

@@ -190,7 +190,7 @@ struct running {
 	struct destination to;
 	struct image_source *opened; /* what the name stands for */
 	struct image_source *source; /* that, or one image of it */
-	uint64_t parallel;
+	uint64_t parallel, range_mib;
 };
 
 static void running_release(struct running *r)
@@ -260,6 +260,7 @@ static int to_files(struct running *r, struct error *err)
 					.layout = r->to.path,
 					.tag = name,
 					.parallel = (unsigned)r->parallel,
+					.range_bytes = r->range_mib * MIB,
 					.progress = show_pull,
 					.progress_user = c->registry };
 
@@ -355,6 +356,7 @@ int image_copy_run(const struct image_copy *copy, struct error *err)
 	cleanup(running_release) struct running r = { .copy = copy };
 
 	if (option_number(copy->in, "parallel", 1, 64, 4, &r.parallel, err) < 0 ||
+	    option_number(copy->in, "range-size", 1, 65536, 64, &r.range_mib, err) < 0 ||
 	    parse_destination(copy->to, &r.arena, &r.to, err) < 0)
 		return -1;
 	r.opened = image_copy_source(&copy->from, &copy->registry->client, err);

@@ -9,13 +9,17 @@
 #include "base/fs.h"
 #include "base/out.h"
 #include "base/pool.h"
+#include "base/vec.h"
 #include "oci/image.h"
 #include "oci/layout.h"
 #include "registry/fetch_blob.h"
 #include "registry/push_plan.h"
+#include "registry/ranges.h"
 #include "registry/transfer.h"
 
-enum { PARALLEL_DEFAULT = 4 };
+enum { PARALLEL_DEFAULT = 4, RANGES_LEAST = 8 }; /* pieces of a blob that comes in some */
+
+#define RANGE_BYTES_DEFAULT (64 * MIB)
 
 struct puller {
 	const struct pull_request *request;
@@ -25,6 +29,9 @@ struct puller {
 	pthread_mutex_t lock; /* of all below, and of source->ops->blob */
 	struct pull_result *out;
 	uint64_t done_bytes, total_bytes;
+	VEC(struct ranges *) ranged; /* blobs that others may help with */
+	size_t jobs_left;            /* blobs that are not done */
+	pthread_cond_t changed;      /* `ranged` grew, or all is done */
 	bool stop;
 	struct error first;
 };
@@ -164,6 +171,137 @@ static int fill_partial(struct pull_job *job, int fd, struct blob_fetch *f, stru
 	}
 }
 
+/* Pieces. */
+
+/* A ranges_request's `moved`. */
+static bool on_piece(void *user, uint64_t bytes)
+{
+	struct pull_job *job = user;
+	struct puller *p = job->puller;
+	bool stop;
+
+	pthread_mutex_lock(&p->lock);
+	stop = p->stop;
+	p->done_bytes += bytes;
+	p->out->bytes_received += bytes;
+	tell(job, (struct pull_progress){ 0 });
+	pthread_mutex_unlock(&p->lock);
+	return stop;
+}
+
+static void offer(struct puller *p, struct ranges *r)
+{
+	pthread_mutex_lock(&p->lock);
+	vec_push(&p->ranged, r);
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void withdraw(struct puller *p, struct ranges *r)
+{
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->ranged.len; i++)
+		if (p->ranged.items[i] == r)
+			p->ranged.items[i--] = p->ranged.items[--p->ranged.len];
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* With the lock held: a piece of somebody's. */
+static struct ranges *find_piece(struct puller *p, size_t *out_piece)
+{
+	for (size_t i = 0; i < p->ranged.len; i++)
+		if (ranges_take(p->ranged.items[i], out_piece))
+			return p->ranged.items[i];
+	return NULL;
+}
+
+/* A thread without a blob of its own helps those that have large ones. */
+static void run_helper(struct pool_job *base)
+{
+	struct puller *p = ((struct pull_job *)base)->puller;
+
+	for (;;) {
+		struct ranges *r;
+		size_t piece;
+
+		pthread_mutex_lock(&p->lock);
+		while (!(r = find_piece(p, &piece)) && p->jobs_left && !p->stop)
+			pthread_cond_wait(&p->changed, &p->lock);
+		pthread_mutex_unlock(&p->lock);
+		if (!r)
+			return;
+		ranges_fetch(r, piece);
+	}
+}
+
+static uint64_t range_bytes(const struct puller *p)
+{
+	return p->request->range_bytes ? p->request->range_bytes : RANGE_BYTES_DEFAULT;
+}
+
+static unsigned connections(const struct puller *p)
+{
+	return p->request->parallel ? p->request->parallel : PARALLEL_DEFAULT;
+}
+
+/*
+ * In pieces. 1: that is not to be had, or what came is wrong, and the file holds good first bytes
+ * to go on from.
+ */
+static int fill_ranged(struct pull_job *job, int fd, const char *record, struct error *err)
+{
+	struct puller *p = job->puller;
+	struct ranges_request request = { .origins = registry_source_origins(p->request->remote),
+					  .desc = job->desc,
+					  .fd = fd,
+					  .dirfd = p->partials,
+					  .record = record,
+					  .piece = range_bytes(p),
+					  .moved = on_piece,
+					  .user = job };
+	struct ranges_result result;
+	uint64_t there;
+	struct ranges *r = ranges_begin(&request, &there, err);
+	size_t piece;
+	int rc;
+
+	if (!r)
+		return -1;
+	pthread_mutex_lock(&p->lock);
+	p->done_bytes += there;
+	p->out->bytes_resumed += there;
+	tell(job, (struct pull_progress){ .begun = true, .resumed_bytes = there });
+	pthread_mutex_unlock(&p->lock);
+	offer(p, r);
+	while (ranges_take(r, &piece))
+		ranges_fetch(r, piece);
+	withdraw(p, r);
+	rc = ranges_finish(r, &result, err);
+	if (rc == 0 || (!result.no_ranges && err->code != ERROR_INTEGRITY))
+		return rc;
+	take_back(job, result.there);
+	if (ftruncate(fd, result.no_ranges ? (off_t)result.prefix : 0) < 0)
+		return error_set_errno(err, errno, "shorten a partial");
+	unlinkat(p->partials, record, 0);
+	return 1;
+}
+
+/* By the way that suits its size. */
+static int fill(struct pull_job *job, int fd, const char *name, struct blob_fetch *f,
+		struct error *err)
+{
+	struct puller *p = job->puller;
+	cleanup_free char *record = xasprintf("%s.ranges", name);
+	bool large = connections(p) > 1 && job->desc->size / range_bytes(p) >= RANGES_LEAST;
+	int rc = 1;
+
+	if (large || faccessat(p->partials, record, F_OK, 0) == 0)
+		rc = fill_ranged(job, fd, record, err);
+	if (rc <= 0)
+		return rc;
+	return fill_partial(job, fd, f, err);
+}
+
 static int pull_remote(struct pull_job *job, struct error *err)
 {
 	struct puller *p = job->puller;
@@ -176,7 +314,7 @@ static int pull_remote(struct pull_job *job, struct error *err)
 		return -1;
 	f.origins = registry_source_origins(p->request->remote);
 	digest_init(&f.state, job->desc->digest.algorithm);
-	rc = fill_partial(job, fd, &f, err);
+	rc = fill(job, fd, name, &f, err);
 	digest_release(&f.state);
 	if (rc < 0 && err->code == ERROR_INTEGRITY)
 		unlinkat(p->partials, name, 0);
@@ -249,29 +387,36 @@ static void run_job(struct pool_job *base)
 	struct pull_job *job = (struct pull_job *)base;
 	struct puller *p = job->puller;
 	struct error err = { 0 };
+	int rc = stopped(p) ? 0 : pull_blob(job, &err);
 
-	if (stopped(p) || pull_blob(job, &err) == 0)
-		return;
 	pthread_mutex_lock(&p->lock);
-	if (!p->stop)
+	if (rc < 0 && !p->stop)
 		p->first = err;
-	p->stop = true;
+	p->stop = p->stop || rc < 0;
+	p->jobs_left--;
+	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(&p->lock);
 }
 
 static int pull_blobs(struct puller *p, struct error *err)
 {
-	unsigned parallel = p->request->parallel ? p->request->parallel : PARALLEL_DEFAULT;
+	unsigned parallel = connections(p);
 	size_t count = p->plan.blobs.len;
-	cleanup_free struct pull_job *jobs = xcalloc(count + 1, sizeof(*jobs));
+	cleanup_free struct pull_job *jobs = xcalloc(count + parallel, sizeof(*jobs));
 	struct pool *pool = pool_new(parallel);
 
+	for (size_t i = 0; i < count; i++)
+		p->jobs_left += !p->plan.blobs.items[i].nondistributable;
 	for (size_t i = 0; i < count; i++) {
 		jobs[i] = (struct pull_job){ .base.run = run_job,
 					     .puller = p,
 					     .desc = &p->plan.blobs.items[i].desc };
 		if (!p->plan.blobs.items[i].nondistributable)
 			pool_submit(pool, &jobs[i].base);
+	}
+	for (unsigned i = 0; i + 1 < parallel; i++) { /* begun once no blob waits any more */
+		jobs[count + i] = (struct pull_job){ .base.run = run_helper, .puller = p };
+		pool_submit(pool, &jobs[count + i].base);
 	}
 	pool_join(pool);
 	if (!p->stop)
@@ -290,6 +435,8 @@ static uint64_t missing_bytes(struct puller *p)
 	for (size_t i = 0; i < p->plan.blobs.len; i++) {
 		const struct push_plan_blob *b = &p->plan.blobs.items[i];
 		cleanup_free char *name = partial_name(&b->desc.digest);
+		cleanup_free char *record = xasprintf("%s.ranges", name);
+		uint64_t there;
 		struct stat st;
 
 		if (b->nondistributable)
@@ -298,8 +445,12 @@ static uint64_t missing_bytes(struct puller *p)
 		if (layout_has(p->layout, &b->desc.digest, b->desc.size))
 			continue;
 		bytes += b->desc.size;
-		if (p->partials >= 0 && fstatat(p->partials, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			bytes -= MIN((uint64_t)st.st_size, b->desc.size);
+		if (p->partials < 0 || fstatat(p->partials, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		there = MIN((uint64_t)st.st_size, b->desc.size);
+		ignore_result(ranges_recorded(p->partials, record, b->desc.size,
+					      (uint64_t)st.st_size, &there));
+		bytes -= there;
 	}
 	return bytes;
 }
@@ -375,6 +526,7 @@ int transfer_pull(const struct pull_request *request, struct pull_result *out, s
 	int rc = push_plan_read(request->source, &p.plan, err);
 
 	pthread_mutex_init(&p.lock, NULL);
+	pthread_cond_init(&p.changed, NULL);
 	if (rc == 0 && (rc = open_places(&p, err)) == 0 && (rc = check_room(&p, err)) == 0 &&
 	    (rc = pull_blobs(&p, err)) == 0)
 		rc = put_documents(&p, err);
@@ -384,7 +536,9 @@ int transfer_pull(const struct pull_request *request, struct pull_result *out, s
 	if (p.partials >= 0)
 		close(p.partials);
 	push_plan_release(&p.plan);
+	vec_release(&p.ranged);
 	pthread_mutex_destroy(&p.lock);
+	pthread_cond_destroy(&p.changed);
 	out->elapsed_ms = clock_ms(CLOCK_MONOTONIC) - start;
 	return rc;
 }

@@ -1,10 +1,10 @@
 /*
  * A whole image from a source, mostly a registry, into a layout.
  *
- * Blobs come first, in parallel, then documents, the tag last. Blobs of a registry are received
- * into files of their own, "partials": what a broken line or a killed process left of one is where
- * the next pull goes on, after it was hashed again. Nothing appears in the layout that has not the
- * right digest and size.
+ * Blobs come first, in parallel, large ones in pieces (ranges.h) as long as there are connections
+ * to spare, then documents, the tag last. Blobs of a registry are received into files of their own,
+ * "partials": what a broken line or a killed process left of one is where the next pull goes on,
+ * after it was hashed again. Nothing appears in the layout that has not the right digest and size.
  */
 #ifndef REGISTRY_PULL_H
 #define REGISTRY_PULL_H
@@ -27,7 +27,8 @@ struct pull_request {
 	const char *partials;              /* folder, made when missing; wanted with remote */
 	const char *layout;                /* folder, made when missing */
 	const char *tag;
-	unsigned parallel; /* blobs at once; 0: 4 */
+	unsigned parallel;    /* connections at once; 0: 4 */
+	uint64_t range_bytes; /* blobs of 8 times that and more come in such pieces; 0: 64 MiB */
 	pull_progress_fn *progress;
 	void *progress_user; /* NULL: none */
 };

@@ -136,7 +136,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 }
 
 @test "what a killed pull got is where the next goes on" {
-	pull_server cut 1000000
+	pull_server cut 3000000
 	mkdir -p store/partials
 	head -c 4000000 "layout/blobs/sha256/$(big)" >"store/partials/sha256-$(big)"
 	run -0 gpuimg pull "$REGISTRY/app:v1" oci:got:v1
@@ -148,6 +148,64 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	gpuimg pull "$REGISTRY/app:v1" oci:other:v1
 	same_blobs layout other
 	[ -z "$(ls store/partials)" ]
+}
+
+@test "a large blob comes in pieces, several at once" {
+	pull_server good
+	gpuimg pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+	[ "$(ranges | wc -w)" -ge 9 ]
+	[[ " $(ranges) " == *" bytes=0-1048575 "*" bytes=2097152-3145727 "* ]]
+	[ -z "$(ls store/partials)" ]
+	gpuimg pull -j 1 --range-size 1 "$REGISTRY/app:v1" oci:alone:v1
+	same_blobs layout alone
+}
+
+@test "P19 of the pieces only the one that broke off goes on" {
+	pull_server cut-once 300000
+	gpuimg pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+	[ "$(ranges | wc -w)" = 10 ]
+}
+
+@test "a registry without ranges sends the whole, in one piece" {
+	pull_server ignore 2500000
+	gpuimg pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+	[[ "$(ranges)" == *all* ]]
+}
+
+@test "a wrong byte in a piece costs one more fetch, and the pull if it stays" {
+	pull_server flip-once
+	gpuimg pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+	pull_server flip
+	rm -rf got
+	run -3 gpuimg pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1
+	[[ "$output" == *"another digest"* ]]
+	[ -z "$(ls store/partials)" ]
+}
+
+@test "P12 a pull in pieces that is killed goes on with what it has" {
+	pull_server slow 3000000
+	"$GPUIMG" pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1 >killed 2>&1 3>&- &
+	local pid=$! record
+	record=store/partials/sha256-$(big).ranges
+	while [ ! -s "$record" ] || [ "$(jq '.have | map(select(. == 1048576)) | length' "$record")" -lt 2 ]; do sleep 0.02; done
+	kill -9 $pid
+	wait $pid || true
+	[ ! -e "got/blobs/sha256/$(big)" ]
+	pull_server good
+	run -0 gpuimg pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1
+	[[ "$output" == *"resumed at"* ]]
+	same_blobs layout got
+	[ "$(ranges | wc -w)" -le 7 ]
+	[ -z "$(ls store/partials)" ]
+	# A record that says too much, or nothing that can be read, is worth a new start.
+	printf x >"store/partials/sha256-$(big)"
+	echo '{"version":1,"size":9000000,"piece":1048576,"have":[5]}' >"$record"
+	gpuimg pull --range-size 1 "$REGISTRY/app:v1" oci:other:v1
+	same_blobs layout other
 }
 
 @test "a registry that lies about bytes, sizes, digests or encodings is found out" {

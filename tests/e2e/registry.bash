@@ -103,8 +103,19 @@ blob() {
 	printf '"digest":"sha256:%s","size":%s' "$hex" "$(stat -c %s "$1")"
 }
 
-# A layout "layout" with the tag "v1": two layers, one of them 9 MB that does not compress.
+# A layout "layout" with the tag "v1": two layers, one of them 9 MB that does not compress. Made once
+# per file; its documents lie beside it.
 make_layout() {
+	local made=$BATS_FILE_TMPDIR/made
+	if [ ! -e "$made/done" ]; then
+		mkdir -p "$made"
+		(cd "$made" && make_layout_here && touch done) || return 1
+	fi
+	cp -r "$made/." .
+	DIGEST=$(digest_of layout v1)
+}
+
+make_layout_here() {
 	local oci=application/vnd.oci.image config small big manifest
 	mkdir -p layout/blobs/sha256 small big
 	echo '{"imageLayoutVersion":"1.0.0"}' >layout/oci-layout
@@ -122,7 +133,6 @@ make_layout() {
 	manifest=$(blob manifest.json)
 	printf '{"schemaVersion":2,"manifests":[{"mediaType":"%s.manifest.v1+json",%s,"annotations":{"org.opencontainers.image.ref.name":"v1"}}]}' \
 		$oci "$manifest" >layout/index.json
-	DIGEST=$(digest_of layout v1)
 }
 
 # start_server SCRIPT ARGUMENTS: a server of tests/support; sets PORT and adds to SERVER_PIDS.

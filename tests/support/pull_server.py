@@ -14,6 +14,7 @@ of LOG with method, path, range and whether credentials came. Modes for blobs of
   wrong-manifest the manifest has a blank too many
   encoded        in an encoding that nobody asked for
   die N          the server is no more after N bytes
+  slow N         N bytes a second
   busy           503
   missing        404
   redirect PORT  is to be fetched from http://127.0.0.2:PORT; asks for Basic credentials itself
@@ -26,6 +27,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 
 LAYOUT, LOG, MODE = sys.argv[1:4]
 ARGUMENT = int(sys.argv[4]) if len(sys.argv) > 4 else 0
@@ -130,6 +132,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if wanted:
             headers.append(("Content-Range", "bytes %d-%d/%d" % (start - shift, end - 1, len(body))))
         part = body[start - shift:end]
+        if big and MODE == "slow":
+            time.sleep(len(part) / ARGUMENT)
         cut = big and len(part) > ARGUMENT and (
             MODE in ("cut", "die") or MODE == "cut-once" and count == 2 or
             MODE in ("ignore", "misread") and (count == 1 or shift))
