@@ -26,7 +26,7 @@ rule_ids := $(foreach f,$(notdir $(rule_src)),$(firstword $(subst _, ,$(f))))
 tables   := $(sort $(wildcard manifests/tables/*))
 probe_src := $(sort $(wildcard testkernels/probe/*.c))
 lib_src  := $(sort $(wildcard $(modules:%=%/*.c)))
-lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o $O/lint/cases.gen.o) $(if $(tables),$O/manifests/embedded.gen.o) $(if $(probe_src),$O/testkernels/probe.gen.o)
+lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o $O/lint/cases.gen.o $O/lint/fact_version.gen.o) $(if $(tables),$O/manifests/embedded.gen.o) $(if $(probe_src),$O/testkernels/probe.gen.o)
 cli_obj  := $(patsubst %.c,$O/%.o,$(sort $(wildcard cli/*.c)))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 unit_bin := $(unit_src:%.c=$O/%)
@@ -79,6 +79,14 @@ $O/lint/rules.gen.c: $O/sources # the rule table, from the file names
 $O/lint/cases.gen.c: $(rule_src:%.c=%.cases) manifests/embed $O/sources # the rules' cases, for their pages and tests
 	@mkdir -p $(@D)
 	@manifests/embed $(rule_src:%.c=%.cases) | sed 's/embedded_files/rule_case_files/; s/embedded_count/rule_case_file_count/; s/struct embedded/struct rule_case_file/; s/table_/cases_/g; s|manifests/embedded.h|lint/rule_cases.h|' >$@
+
+# Facts that are kept are read again only by programs that would find the same: the version is a
+# digest of the sources that make them.
+fact_src := $(sort $(wildcard lint/fact*.c lint/fact*.h formats/*.c formats/*.h) oci/tree.h)
+$O/lint/fact_version.gen.c: $(fact_src)
+	@mkdir -p $(@D)
+	@{ echo '#include "lint/fact_record.h"'; \
+	   echo "const char fact_version[] = \"$$(cat $(fact_src) | sha256sum | cut -c1-32)\";"; } >$@
 
 $O/manifests/embedded.gen.c: $(tables) manifests/embed $O/sources # the tables become part of the program
 	@mkdir -p $(@D)

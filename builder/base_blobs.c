@@ -56,7 +56,9 @@ static void blobs_close(struct image_source *base)
 
 struct image_source *base_image_source(struct store *store, const struct lock_platform *inputs)
 {
-	static const struct image_source_ops ops = { blobs_root, blobs_blob, blobs_close };
+	static const struct image_source_ops ops = { .root = blobs_root,
+						     .blob = blobs_blob,
+						     .close = blobs_close };
 	struct blobs *b = xcalloc(1, sizeof(*b));
 
 	assert(base_image_locked(inputs));

@@ -86,6 +86,7 @@ static const char *what_of(const char *place)
 	} known[] = {
 		{ "objects", "packages, wheels, indexes and finished layers, by digest" },
 		{ "attachments", "what is said beside images: SBOMs, provenance" },
+		{ "facts", "what lint found in layers" },
 		{ "fragments", "where compressed parts of layers lie" },
 		{ "images", "images that were built" },
 		{ "layers", "layers that were written" },
@@ -177,6 +178,26 @@ static int check_unpacked(struct checking *c, const struct digest *key)
 	return 0;
 }
 
+/* They end with the SHA-256 of what is before it: see lint/fact_cache.c. */
+static int check_facts(struct checking *c)
+{
+	enum { PROOF_BYTES = 32 };
+	cleanup_free char *path = fs_join(store_path(c->store), c->item->path);
+	cleanup_fd int fd = fs_open(AT_FDCWD, path, &c->error);
+	cleanup_stream struct stream *file = NULL, *proven = NULL;
+	struct digest want = { .algorithm = DIGEST_SHA256 };
+	uint64_t len = c->item->size - PROOF_BYTES;
+
+	if (fd < 0)
+		return -1;
+	if (c->item->size < PROOF_BYTES ||
+	    pread(fd, want.bytes, PROOF_BYTES, (off_t)len) != PROOF_BYTES)
+		return error_set(&c->error, ERROR_INTEGRITY, "is too short");
+	file = stream_fd_range(fd, 0, len, path);
+	proven = stream_verify(file, &want, len);
+	return stream_drain(proven, NULL, &c->error);
+}
+
 static int check_record(struct checking *c, const char *kind, const struct digest *key)
 {
 	cleanup_strbuf struct strbuf value = { 0 };
@@ -197,6 +218,8 @@ static void check(struct pool_job *job)
 		c->rc = check_object(c, &key);
 	else if (str_equal(kind, "unpacked"))
 		c->rc = check_unpacked(c, &key);
+	else if (str_equal(kind, "facts"))
+		c->rc = check_facts(c);
 	else
 		c->rc = check_record(c, kind, &key);
 	/* what is short or longer than it says is as bad as what has another digest */

@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/fact_store.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
 #include "lint/image_diff.h"
@@ -38,7 +39,8 @@ static int run(const struct invocation *in, struct error *err)
 	cleanup_report_outputs struct report_outputs outputs = { 0 };
 	cleanup_image_diff struct image_diff diff = { 0 };
 	cleanup_image struct image a = { 0 }, b = { 0 };
-	struct lint_options how = { 0 };
+	cleanup_fact_store struct fact_store facts = { 0 };
+	struct lint_options how = { .cache = fact_store_open(in, &facts) };
 
 	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
 	    image_arg_open(in, in->args[0], &a, err) < 0 ||

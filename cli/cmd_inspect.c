@@ -1,4 +1,5 @@
 #include "cli/sbom_arg.h"
+#include "cli/fact_store.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
 #include "lint/inventory.h"
@@ -293,6 +294,7 @@ static int run(const struct invocation *in, struct error *err)
 	static const struct target nowhere = { 0 };
 	cleanup_report_outputs struct report_outputs outputs = { 0 };
 	cleanup_image struct image image = { 0 };
+	cleanup_fact_store struct fact_store kept = { 0 };
 	cleanup_facts struct facts facts = { 0 };
 	bool contained = wants_contents(in);
 
@@ -301,6 +303,7 @@ static int run(const struct invocation *in, struct error *err)
 		return -1;
 	if (option_given(in, "sbom"))
 		return write_sbom(in, &outputs, &image, err);
+	facts.known = contained ? fact_store_open(in, &kept) : NULL;
 	if (contained && facts_read(&facts, &image, &nowhere, err) < 0)
 		return -1;
 	if (write_reports(in, &outputs, &image, contained ? &facts : NULL, err) < 0)

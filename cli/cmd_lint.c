@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "cli/command.h"
+#include "cli/fact_store.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
 #include "lint/hosts.h"
@@ -63,6 +64,8 @@ static const struct option options[] = {
 	  .repeatable = true,
 	  .help = "cdi, legacy, enroot, wsl, jetson, apptainer" },
 	PLATFORM_OPTION,
+	{ .name = "no-cache",
+	  .help = "read every layer, and keep nothing of what was found in it for later runs" },
 	{ .name = "all-platforms", .help = "every image of a multi-platform index" },
 	{ .name = "list-rules", .help = "list the rules and stop" },
 	{ .name = "explain", .value = "RULE", .help = "print the page of a rule and stop" },
@@ -336,9 +339,12 @@ static int judge(const struct invocation *in, const struct report_outputs *outpu
 	cleanup_site_policy struct site_policy site = { 0 };
 	cleanup_baseline struct baseline baseline = { 0 };
 	cleanup_recipe struct recipe recipe = { 0 };
+	cleanup_fact_store struct fact_store facts = { 0 };
 	struct lint_options how = { .policy.today = today };
 	int status = read_files(in, &site, &baseline, &how.policy, err);
 
+	if (!option_given(in, "no-cache"))
+		how.cache = fact_store_open(in, &facts);
 	if (status == 0)
 		status = read_recipe(in, &recipe, &how, err);
 	if (status == 0)

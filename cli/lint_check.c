@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "cli/fact_store.h"
 #include "cli/image_arg.h"
 #include "lint/report.h"
 
@@ -54,7 +55,8 @@ static int judge(const struct lint_check *check, const char *image_name,
 int lint_check_run(void *user, const char *image, struct error *err)
 {
 	const struct lint_check *check = user;
-	struct lint_options options = { 0 };
+	cleanup_fact_store struct fact_store facts = { 0 };
+	struct lint_options options = { .cache = fact_store_open(check->in, &facts) };
 	time_t now = time(NULL);
 	char today[16] = "";
 	struct tm utc;

@@ -214,6 +214,7 @@ struct layer_media {
 };
 
 struct site_policy;
+struct fact_cache;
 
 struct facts {
 	struct arena arena;
@@ -221,6 +222,7 @@ struct facts {
 	const struct target *target;
 	const struct site_policy *site; /* what a site asks of images; NULL: nothing */
 	bool hash_files;                /* set before reading: every file's digest is wanted */
+	const struct fact_cache *known; /* set before reading; NULL: every layer is read */
 	bool is_rootfs;                 /* unpacked root: no layers, configuration or history */
 	size_t layer_count;
 	const struct image_config *config;     /* NULL for an unpacked root */

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/pool.h"
 #include "formats/tar_read.h"
+#include "lint/fact_cache.h"
 #include "lint/readahead.h"
 
 enum { LAYERS_AT_ONCE_MAX = 4, BATCH_ENTRIES = 512, BATCHES_AHEAD_MAX = 32 };
@@ -33,6 +34,8 @@ struct layer_job {
 	struct image *image;
 	size_t index;
 	bool hash;
+	const struct fact_cache *cache;
+	struct fact_keeping keeping;
 	struct arena content;  /* kept; the worker's until it ended */
 	struct batch *filling; /* the worker's */
 	pthread_mutex_t lock;  /* of the queue */
@@ -74,13 +77,15 @@ static bool note_odd(struct layer_job *job, const struct tar_entry *entry)
 		what = "is a whiteout of nothing";
 	if (!what && strlen(slash ? slash + 1 : entry->path) > 255)
 		what = "has a name of more than 255 bytes";
-	if (what && job->odd.len < ODD_ENTRIES_MAX)
+	if (what && job->odd.len < ODD_ENTRIES_MAX) {
 		vec_push(&job->odd,
 			 ((struct odd_entry){
 				 job->index,
 				 arena_printf(&job->content, "/%s",
 					      entry->odd ? relative(entry->written) : entry->path),
 				 what, entry->odd != NULL }));
+		fact_keeping_odd(&job->keeping, &job->odd.items[job->odd.len - 1]);
+	}
 	return leaves;
 }
 
@@ -170,29 +175,39 @@ static int read_content(struct content_reader *r, const struct tar_entry *entry,
 	return 0;
 }
 
+/* A batch with room for one more entry. */
+static struct batch *roomy_batch(struct layer_job *job)
+{
+	if (job->filling && job->filling->len == BATCH_ENTRIES)
+		flush_batch(job, false);
+	if (!job->filling)
+		job->filling = xcalloc(1, sizeof(*job->filling));
+	return job->filling;
+}
+
 static int read_entry(struct layer_job *job, struct tar_reader *reader,
 		      const struct tar_entry *entry, struct content_reader *contents,
 		      struct error *err)
 {
 	struct layer_entry *out;
+	struct batch *batch;
 	struct arena *names;
 
 	if (note_odd(job, entry))
 		return 0;
-	if (job->filling && job->filling->len == BATCH_ENTRIES)
-		flush_batch(job, false);
-	if (!job->filling)
-		job->filling = xcalloc(1, sizeof(*job->filling));
-	names = &job->filling->names;
-	out = &job->filling->entries[job->filling->len++];
+	batch = roomy_batch(job);
+	names = &batch->names;
+	out = &batch->entries[batch->len++];
 	out->entry = *entry;
 	out->entry.path = arena_strdup(names, entry->path);
 	out->entry.link = *entry->link ? arena_strdup(names, entry->link) : "";
 	out->entry.xattrs = NULL;
 	out->entry.xattr_count = 0;
-	if (entry->type != TAR_FILE)
-		return 0;
-	return read_content(contents, entry, tar_read_content(reader), &out->facts, err);
+	if (entry->type == TAR_FILE &&
+	    read_content(contents, entry, tar_read_content(reader), &out->facts, err) < 0)
+		return -1;
+	fact_keeping_entry(&job->keeping, &out->entry, out->facts);
+	return 0;
 }
 
 static int read_entries(struct layer_job *job, struct stream *plain, struct error *err)
@@ -220,9 +235,34 @@ static int read_layer(struct layer_job *job, struct error *err)
 	if (!plain)
 		return -1;
 	plain = readahead_stream(plain);
-	if (read_entries(job, plain, err) < 0)
+	fact_keeping_begin(&job->keeping, job->cache,
+			   (enum compression)job->image->layer_compressions[job->index]);
+	if (read_entries(job, plain, err) < 0 || stream_drain(plain, NULL, err) < 0)
 		return -1;
-	return stream_drain(plain, NULL, err);
+	fact_keeping_commit(&job->keeping, job->image, job->index, job->hash);
+	return 0;
+}
+
+/* What was kept of the layer, instead of reading it. */
+static int recall_entries(struct layer_job *job, struct fact_record_reader *r, struct error *err)
+{
+	struct odd_entry odd;
+	int kind;
+
+	r->content = &job->content;
+	do {
+		struct batch *batch = roomy_batch(job);
+		struct layer_entry *out = &batch->entries[batch->len];
+
+		r->names = &batch->names;
+		kind = fact_record_next(r, &out->entry, &out->facts, &odd);
+		if (kind == FACT_RECORD_ENTRY)
+			batch->len++;
+		else if (kind == FACT_RECORD_ODD)
+			vec_push(&job->odd, odd);
+	} while (kind > FACT_RECORD_END);
+	return kind < 0 ? error_set(err, ERROR_FORMAT, "facts of an earlier run cannot be read")
+			: 0;
 }
 
 /* What the uncompressed bytes of a layer really are. */
@@ -299,8 +339,15 @@ static void explain_damage(struct layer_job *job, struct arena *arena)
 static void run_layer(struct pool_job *pool_job)
 {
 	struct layer_job *job = (struct layer_job *)pool_job;
+	cleanup_fact_recall struct fact_recall recall = { .fd = -1 };
 
+	if (fact_cache_recall(job->cache, job->image, job->index, job->hash, &recall)) {
+		job->status = recall_entries(job, &recall.reader, &job->err);
+		flush_batch(job, true);
+		return;
+	}
 	job->status = read_layer(job, &job->err);
+	fact_keeping_release(&job->keeping);
 	if (job->status < 0 && job->err.code != ERROR_LIMIT)
 		explain_damage(job, &job->content);
 	flush_batch(job, true);
@@ -363,6 +410,7 @@ void tree_facts_read(struct facts *facts, struct image *image)
 
 	for (size_t i = 0; i < count; i++) {
 		jobs[i].hash = facts->hash_files;
+		jobs[i].cache = facts->known;
 		start_job(&jobs[i], image, i, pool);
 	}
 	for (size_t i = 0; i < count; i++) {

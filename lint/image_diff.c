@@ -22,6 +22,7 @@ static int read_side(struct image *image, const struct lint_options *options, st
 		     struct error *err)
 {
 	side->facts.hash_files = true;
+	side->facts.known = options->cache;
 	side->facts.site = options->policy.site;
 	if (facts_read(&side->facts, image, &options->target, err) < 0 ||
 	    lint_judge(&side->facts, options, &side->result, err) < 0)

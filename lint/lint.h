@@ -13,10 +13,13 @@
 #include "lint/target.h"
 #include "oci/image.h"
 
+struct fact_cache;
+
 struct lint_options {
 	struct target target;
 	struct policy policy;
-	const struct recipe *recipe; /* borrowed; NULL: none was named */
+	const struct recipe *recipe;    /* borrowed; NULL: none was named */
+	const struct fact_cache *cache; /* borrowed; NULL: every layer is read */
 };
 
 /* A rule that did not run never counts as passed. */

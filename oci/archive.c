@@ -115,6 +115,14 @@ static struct stream *archive_blob(struct image_source *base, const struct descr
 	return member ? tar_index_open(&s->index, member) : NULL;
 }
 
+/* Of the whole archive; the digest names the part. A spooled one is always a new file. */
+static enum blob_identity archive_identity(struct image_source *base, const struct descriptor *desc,
+					   struct strbuf *out)
+{
+	(void)desc;
+	return source_file_identity(((struct archive_source *)base)->fd, out);
+}
+
 static void archive_close(struct image_source *base)
 {
 	struct archive_source *s = (struct archive_source *)base;
@@ -151,7 +159,8 @@ static int open_content(struct archive_source *s, const char *name, const char *
 
 struct image_source *archive_source(int fd, const char *name, const char *tag, struct error *err)
 {
-	static const struct image_source_ops ops = { archive_root, archive_blob, archive_close };
+	static const struct image_source_ops ops = { archive_root, archive_blob, archive_close,
+						     archive_identity };
 	struct archive_source *s;
 
 	fd = make_seekable(fd, name, err);

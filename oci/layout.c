@@ -400,6 +400,18 @@ int layout_sync(struct layout *l, const struct digest *digest, struct error *err
 	return 0;
 }
 
+enum blob_identity layout_identity(struct layout *l, const struct digest *digest,
+				   struct strbuf *out)
+{
+	char hex[DIGEST_HEX_MAX];
+	int dir = l->blobs[digest->algorithm];
+	cleanup_fd int fd = dir < 0 ? -1
+				    : openat(dir, digest_hex(digest, hex),
+					     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return source_file_identity(fd, out);
+}
+
 struct stream *layout_blob(struct layout *l, const struct digest *digest, struct error *err)
 {
 	char hex[DIGEST_HEX_MAX], text[DIGEST_TEXT_MAX];

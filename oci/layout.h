@@ -59,6 +59,9 @@ void layout_discard(struct layout *l, const struct digest *digest);
 /* The bytes of a blob, unverified. ERROR_NOT_FOUND. */
 struct stream *layout_blob(struct layout *l, const struct digest *digest,
 			   struct error *err) MUST_USE;
+/* What is known of that blob's bytes: see source_identity. */
+enum blob_identity layout_identity(struct layout *l, const struct digest *digest,
+				   struct strbuf *out);
 /*
  * Point `tag` at a manifest or index, replacing an earlier entry of that tag. Entries are kept
  * sorted by tag; what other entries hold is kept as it is. Processes that tag one layout at the

@@ -1,5 +1,7 @@
 #include "oci/source.h"
 
+#include <time.h>
+
 #include "base/fs.h"
 #include "oci/layout.h"
 
@@ -32,7 +34,9 @@ static void rootfs_close(struct image_source *s)
 
 struct image_source *rootfs_source(const char *dir, struct error *err)
 {
-	static const struct image_source_ops ops = { rootfs_root, rootfs_blob, rootfs_close };
+	static const struct image_source_ops ops = { .root = rootfs_root,
+						     .blob = rootfs_blob,
+						     .close = rootfs_close };
 	struct rootfs_source *s;
 	struct stat st;
 
@@ -67,6 +71,12 @@ static struct stream *source_blob(struct image_source *base, const struct descri
 	return layout_blob(((struct layout_source *)base)->layout, &desc->digest, err);
 }
 
+static enum blob_identity source_blob_identity(struct image_source *base,
+					       const struct descriptor *desc, struct strbuf *out)
+{
+	return layout_identity(((struct layout_source *)base)->layout, &desc->digest, out);
+}
+
 static int source_root(struct image_source *base, struct strbuf *out, struct descriptor *desc,
 		       struct error *err)
 {
@@ -89,7 +99,8 @@ static void source_close(struct image_source *base)
 
 struct image_source *layout_source(const char *dir, const char *tag, struct error *err)
 {
-	static const struct image_source_ops ops = { source_root, source_blob, source_close };
+	static const struct image_source_ops ops = { source_root, source_blob, source_close,
+						     source_blob_identity };
 	struct layout_source *s = xcalloc(1, sizeof(*s));
 
 	s->base.ops = &ops;
@@ -126,15 +137,44 @@ static void borrowed_close(struct image_source *s)
 	free(s);
 }
 
+static enum blob_identity borrowed_identity(struct image_source *s, const struct descriptor *desc,
+					    struct strbuf *out)
+{
+	return source_identity(((struct borrowed_source *)s)->of, desc, out);
+}
+
 struct image_source *source_borrow(struct image_source *s)
 {
-	static const struct image_source_ops ops = { borrowed_root, borrowed_blob, borrowed_close };
+	static const struct image_source_ops ops = { borrowed_root, borrowed_blob, borrowed_close,
+						     borrowed_identity };
 	struct borrowed_source *b = xcalloc(1, sizeof(*b));
 
 	b->base.ops = &ops;
 	b->base.rootfs = s->rootfs;
 	b->of = s;
 	return &b->base;
+}
+
+enum blob_identity source_identity(struct image_source *s, const struct descriptor *desc,
+				   struct strbuf *out)
+{
+	return s->ops->identity ? s->ops->identity(s, desc, out) : BLOB_UNKNOWN;
+}
+
+enum blob_identity source_file_identity(int fd, struct strbuf *out)
+{
+	enum { SETTLED_SECONDS = 2 }; /* clocks of file systems may be as coarse */
+	struct timespec now;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    clock_gettime(CLOCK_REALTIME, &now) < 0 ||
+	    (st.st_ctim.tv_sec > now.tv_sec - SETTLED_SECONDS))
+		return BLOB_UNKNOWN;
+	strbuf_addf(out, "%ju:%ju %ju %jd.%09ld %jd.%09ld", (uintmax_t)st.st_dev,
+		    (uintmax_t)st.st_ino, (uintmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+		    st.st_mtim.tv_nsec, (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+	return BLOB_IS_FILE;
 }
 
 int source_read(struct image_source *s, const struct descriptor *desc, uint64_t limit,

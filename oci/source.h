@@ -12,6 +12,13 @@
 
 struct image_source;
 
+/* What may be believed of a blob without reading it. */
+enum blob_identity {
+	BLOB_UNKNOWN,
+	BLOB_IS_FILE,   /* the same bytes as long as the text stays the same */
+	BLOB_IS_DIGEST, /* it is asked for by its digest, of somebody who answers for that */
+};
+
 struct image_source_ops {
 	/*
 	 * The document that the name stands for (index or manifest), appended to `out`, and its
@@ -23,6 +30,9 @@ struct image_source_ops {
 	struct stream *(*blob)(struct image_source *s, const struct descriptor *desc,
 			       struct error *err);
 	void (*close)(struct image_source *s);
+	/* See source_identity(); NULL: nothing is known. */
+	enum blob_identity (*identity)(struct image_source *s, const struct descriptor *desc,
+				       struct strbuf *out);
 };
 
 struct image_source {
@@ -37,6 +47,14 @@ static inline void image_source_close(struct image_source *s)
 }
 /* The same source for one more user, who may close it: `s` itself stays open. Never NULL. */
 struct image_source *source_borrow(struct image_source *s);
+/*
+ * What is known of a blob's bytes; for BLOB_IS_FILE a text is appended to `out` that changes with
+ * whatever is done to the file. One that was written in the last seconds is not known yet.
+ */
+enum blob_identity source_identity(struct image_source *s, const struct descriptor *desc,
+				   struct strbuf *out);
+/* The same of an open file, for sources: its inode, size and times. `fd` may be -1. */
+enum blob_identity source_file_identity(int fd, struct strbuf *out);
 /*
  * Append a whole blob, verified. ERROR_LIMIT over `limit` bytes, ERROR_INTEGRITY, and what the
  * source gives.

@@ -581,7 +581,9 @@ static void platform_close(struct image_source *base)
 struct image_source *source_of_platform(struct image_source *source, const char *name,
 					const struct platform *platform, struct error *err)
 {
-	static const struct image_source_ops ops = { platform_root, platform_blob, platform_close };
+	static const struct image_source_ops ops = { .root = platform_root,
+						     .blob = platform_blob,
+						     .close = platform_close };
 	struct platform_source *s = xcalloc(1, sizeof(*s));
 
 	s->base.ops = &ops;

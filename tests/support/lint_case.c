@@ -1,6 +1,7 @@
 #include "tests/support/lint_case.h"
 
 #include "base/alloc.h"
+#include "lint/fact_record.h"
 #include "lint/facts_parts.h"
 #include "lint/lint.h"
 #include "lint/site_policy.h"
@@ -28,6 +29,7 @@ struct maker {
 	bool unset; /* of NVIDIA_DRIVER_CAPABILITIES */
 	struct strbuf *why;
 	bool ok;
+	bool recorded; /* facts are written and read again */
 };
 
 static void complain(struct maker *m, const char *what, const char *about)
@@ -72,6 +74,23 @@ static const char *relative(const char *path)
 	return *path == '/' ? path + 1 : path;
 }
 
+/* What is read of a record of the entry and its facts; those that may not be kept stay. */
+static struct file_facts *recorded(struct maker *m, struct tar_entry *entry,
+				   struct file_facts *content)
+{
+	cleanup_strbuf struct strbuf record = { 0 };
+	struct fact_record_reader r = { .names = &m->arena, .content = &m->arena };
+	struct odd_entry odd;
+
+	if (!fact_record_entry(&record, entry, content))
+		return content;
+	r.in = stream_memory(strbuf_slice(&record));
+	if (fact_record_next(&r, entry, &content, &odd) != FACT_RECORD_ENTRY || r.at != r.len)
+		complain(m, "the record cannot be read", entry->path);
+	stream_close(r.in);
+	return content;
+}
+
 static void add(struct maker *m, enum tar_type type, const char *path, const char *link,
 		uint64_t size, const struct words *w, struct file_facts *content)
 {
@@ -84,6 +103,8 @@ static void add(struct maker *m, enum tar_type type, const char *path, const cha
 		entry.uid = number_of(w, "uid", 10, 0);
 		entry.gid = number_of(w, "gid", 10, 0);
 	}
+	if (m->recorded)
+		content = recorded(m, &entry, content);
 	facts_add(&m->facts, m->layer, &entry, content);
 }
 
@@ -695,9 +716,9 @@ bool lint_case_expects(struct slice body, const char *rule)
 	return false;
 }
 
-bool lint_case_run(struct slice body, struct strbuf *why)
+static bool run(struct slice body, bool recorded, struct strbuf *why)
 {
-	struct maker m = { .why = why, .ok = true };
+	struct maker m = { .why = why, .ok = true, .recorded = recorded };
 	cleanup_lint_result struct lint_result result = { 0 };
 	struct error err = { 0 };
 
@@ -716,4 +737,14 @@ bool lint_case_run(struct slice body, struct strbuf *why)
 	strbuf_release(&m.scratch);
 	arena_release(&m.arena);
 	return m.ok;
+}
+
+bool lint_case_run(struct slice body, struct strbuf *why)
+{
+	return run(body, false, why);
+}
+
+bool lint_case_run_recorded(struct slice body, struct strbuf *why)
+{
+	return run(body, true, why);
 }

@@ -19,5 +19,7 @@ bool lint_case_expects(struct slice body, const char *rule);
  * findings are not exactly those expected, or a line is not understood.
  */
 bool lint_case_run(struct slice body, struct strbuf *why);
+/* The same with all facts of files written as a record and read again: lint/fact_record.h. */
+bool lint_case_run_recorded(struct slice body, struct strbuf *why);
 
 #endif

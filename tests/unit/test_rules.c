@@ -5,24 +5,35 @@
 #include "lint/rule_cases.h"
 #include "tests/support/lint_case.h"
 
-static void test_every_case_says_exactly_what_it_expects(void **state)
+static void run_all(bool (*run)(struct slice body, struct strbuf *why))
 {
 	cleanup_strbuf struct strbuf all = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < rules_count; i++) {
 		struct slice rest = rule_cases(rules[i]->id), name, body;
 
 		while (lint_case_next(&rest, &name, &body)) {
 			cleanup_strbuf struct strbuf why = { 0 };
 
-			if (!lint_case_run(body, &why))
+			if (!run(body, &why))
 				strbuf_addf(&all, "%s: %.*s:\n%s", rules[i]->id, (int)name.len,
 					    (const char *)name.data, strbuf_text(&why));
 		}
 	}
 	fputs(strbuf_text(&all), stderr);
 	assert_int_equal(all.len, 0);
+}
+
+static void test_every_case_says_exactly_what_it_expects(void **state)
+{
+	(void)state;
+	run_all(lint_case_run);
+}
+
+static void test_every_case_says_the_same_from_facts_that_were_kept(void **state)
+{
+	(void)state;
+	run_all(lint_case_run_recorded);
 }
 
 static void test_every_rule_has_a_case_that_fires_and_one_that_does_not(void **state)
@@ -108,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_case_says_exactly_what_it_expects),
+		cmocka_unit_test(test_every_case_says_the_same_from_facts_that_were_kept),
 		cmocka_unit_test(test_every_rule_has_a_case_that_fires_and_one_that_does_not),
 		cmocka_unit_test(test_every_rule_is_complete_and_sorted),
 		cmocka_unit_test(test_the_files_are_named_for_their_rules),

@@ -65,7 +65,7 @@ static struct stream *memory_blob(struct image_source *base, const struct descri
 	return NULL;
 }
 
-static const struct image_source_ops memory_ops = { memory_root, memory_blob, NULL };
+static const struct image_source_ops memory_ops = { .root = memory_root, .blob = memory_blob };
 
 static const char config_text[] = "{\"architecture\":\"amd64\",\"os\":\"linux\",\"rootfs\":"
 				  "{\"type\":\"layers\",\"diff_ids\":[]}}";

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# What lint found in a layer is kept in the store: the next image with that layer is judged without
+# reading it, and says the same.
+
+load common
+load registry
+
+setup() {
+	work
+	export GPUIMG_STORE=$WORK/store
+}
+teardown() { stop_registry; }
+
+# An image with a library, a secret that a later layer hides, and a name with an escape sequence.
+image() {
+	need gcc umoci
+	mkdir -p a/usr/lib/x86_64-linux-gnu a/root b/root
+	echo 'int f(void) { return 1; }' | gcc -shared -nostdlib -Wl,-soname,libcuda.so.1 -o a/usr/lib/x86_64-linux-gnu/libcuda.so.535.54.03 -x c -
+	printf 'machine example.org login me password A8fJ2mZ91kQpL0xV7c\n' >a/root/.netrc
+	touch "a/$(printf 'n\033[1mame')"
+	umoci init --layout oci
+	umoci new --image oci:t
+	umoci insert --rootless --image oci:t a /
+	umoci insert --rootless --whiteout --image oci:t /root/.netrc
+	umoci config --image oci:t --architecture amd64 --config.env NVIDIA_VISIBLE_DEVICES=all
+}
+
+@test "lint: what is kept of layers says the same, also of an image that adds one" {
+	image
+	run -1 gpuimg lint oci:oci:t --no-cache --output json=plain
+	[ ! -e store/keys/facts ]
+	run -1 gpuimg lint oci:oci:t --output json=first
+	run -1 gpuimg lint oci:oci:t --output json=second
+	run -0 cmp plain first
+	run -0 cmp plain second
+	jq -e '[.findings[].rule] | index("DRV001") and index("SEC003")' second
+	run -0 gpuimg store ls
+	[[ $output == *"facts "*"what lint found in layers"* ]]
+	run ! grep -r A8fJ2mZ91kQpL0xV7c store
+	printf more >b/more
+	umoci insert --rootless --image oci:t b /
+	run -1 gpuimg lint oci:oci:t --output json=kept
+	run -1 gpuimg lint oci:oci:t --no-cache --output json=plain
+	run -0 cmp plain kept
+}
+
+@test "lint: a damaged record is passed over, told by store verify, and removed by gc" {
+	image
+	run -1 gpuimg lint oci:oci:t --output json=first
+	record=$(find store/keys/facts -type f -size +100c | head -n 1)
+	chmod u+w "$record"
+	printf '?' | dd of="$record" bs=1 seek=50 conv=notrunc status=none
+	run -1 gpuimg lint oci:oci:t --output json=second
+	run -0 cmp first second
+	run -0 gpuimg store verify # it was made anew
+	chmod u+w "$record"
+	printf '?' | dd of="$record" bs=1 seek=50 conv=notrunc status=none
+	run -1 gpuimg store verify
+	[[ $output == *"damaged, removed: keys/facts/"* ]]
+	run -0 gpuimg store gc --older-than 0
+	[ -z "$(find store/keys/facts -type f)" ]
+}
+
+@test "lint: facts do not hide that a layer is damaged or missing now" {
+	image
+	run -1 gpuimg lint oci:oci:t
+	blob=$(jq -r '.manifests[0].digest' oci/index.json)
+	blob=$(jq -r '.layers[0].digest' "oci/blobs/${blob/://}")
+	blob=oci/blobs/${blob/://}
+	truncate -s -10 "$blob"
+	run -3 gpuimg lint oci:oci:t --output json=kept
+	run -3 gpuimg lint oci:oci:t --no-cache --output json=plain
+	run -0 cmp plain kept
+	jq -e '.findings[] | select(.rule == "OCI001")' kept
+	rm "$blob"
+	run -3 gpuimg lint oci:oci:t
+}
+
+@test "lint: a layer of a registry that is known is not transferred again" {
+	image
+	start_registry
+	run -0 gpuimg push oci:oci:t "docker://$REGISTRY/app:t"
+	run -1 gpuimg lint "docker://$REGISTRY/app:t" --output json=first
+	for digest in $(skopeo inspect --tls-verify=false "docker://$REGISTRY/app:t" | jq -r '.Layers[]'); do
+		rm -r "$REGISTRY_DIR/data/docker/registry/v2/blobs/sha256/${digest:7:2}/${digest#sha256:}"
+	done
+	run -1 gpuimg lint "docker://$REGISTRY/app:t" --output json=second
+	run -0 cmp first second
+	run -3 gpuimg lint "docker://$REGISTRY/app:t" --no-cache
+}
+
+@test "lint: a store that cannot be written keeps nothing and is no obstacle" {
+	image
+	touch file
+	run -1 gpuimg lint oci:oci:t --store file/store --output json=kept
+	run -1 gpuimg lint oci:oci:t --no-cache --output json=plain
+	run -0 cmp plain kept
+}
