@@ -142,12 +142,16 @@ $O/tests/tools/%: $O/tests/tools/%.o $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
 	$Q$(link) -o $@ $^ $(deps_l)
 
+$O/tests/tools/cli_docs: $O/tests/tools/cli_docs.o $(filter-out $O/cli/main.o,$(cli_obj)) $O/libgpuimg.a
+	@$(if $V,,echo '  LINK $@')
+	$Q$(link) -o $@ $^ $(deps_l)
+
 $O/tests/fuzz/%: $O/tests/fuzz/%.o $O/tests/fuzz/standalone.o $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
 	$Q$(link) -o $@ $^ $(deps_l)
 
 FORCE:
--include $(shell find $O -name '*.d' 2>/dev/null)
+-include $(shell find $O -name '*.d' -type f 2>/dev/null)
 
 check: ## everything that needs no GPU; installs what is missing when run as root on Debian
 	@tests/install-deps
@@ -156,7 +160,9 @@ check: ## everything that needs no GPU; installs what is missing when run as roo
 check-all: all
 	@tests/run-all
 
-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema $O/tests/tools/policy_docs ## write the generated pages: docs/rules/, docs/manifest.md, docs/lint-policy.md and the schemas
+doc_tools := $(addprefix $O/tests/tools/,rule_pages manifest_docs stack_schema policy_docs cli_docs)
+
+docs: $(doc_tools) ## write the generated pages: docs/rules/, docs/manifest.md, docs/commands.md, docs/lint-policy.md and the schemas
 	@mkdir -p docs/rules
 	$Q$O/tests/tools/rule_pages docs/rules
 	$Q$O/tests/tools/manifest_docs >docs/manifest.md
@@ -164,7 +170,7 @@ docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stac
 	$Q$O/tests/tools/policy_docs page >docs/lint-policy.md
 	$Q$O/tests/tools/policy_docs schema >docs/lint-policy.schema.json
 
-check-docs: $O/tests/tools/rule_pages $O/tests/tools/manifest_docs $O/tests/tools/stack_schema $O/tests/tools/policy_docs ## the generated pages are up to date
+check-docs: $(doc_tools) ## the generated pages are up to date
 	@rm -rf $O/docs && mkdir -p $O/docs/rules
 	$Q$O/tests/tools/rule_pages $O/docs/rules
 	$Q$O/tests/tools/manifest_docs >$O/docs/manifest.md
@@ -257,13 +263,35 @@ demo: ## install what is missing, build gpuimg and a CUDA 13 image, lint and tes
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@tests/demo
 
-install: all ## DESTDIR and PREFIX are honoured
+share := $O/share
+pages := $(share)/man/man1/gpuimg.1
+
+# Manual pages and completions, from the command tables.
+$(pages): $O/tests/tools/cli_docs
+	@rm -rf $(share); mkdir -p $(share)/man/man1 $(share)/bash-completion/completions $(share)/zsh/site-functions $(share)/fish/vendor_completions.d
+	$Q$< bash >$(share)/bash-completion/completions/gpuimg
+	$Q$< zsh >$(share)/zsh/site-functions/_gpuimg
+	$Q$< fish >$(share)/fish/vendor_completions.d/gpuimg.fish
+	$Qfor c in $$($< names); do $< man $$c >$(share)/man/man1/gpuimg-$$c.1 || exit 1; done
+	$Q$< man >$@
+
+install: all $(pages) ## DESTDIR and PREFIX are honoured
 	install -D -m 0755 $O/gpuimg $(DESTDIR)$(PREFIX)/bin/gpuimg
 	install -D -m 0644 docs/stack.schema.json $(DESTDIR)$(PREFIX)/share/gpuimg/stack.schema.json
 	install -D -m 0644 docs/lint-policy.schema.json $(DESTDIR)$(PREFIX)/share/gpuimg/lint-policy.schema.json
+	$Qcd $(share) && find . -type f -exec install -D -m 0644 {} $(abspath $(DESTDIR))$(PREFIX)/share/{} \;
+
+deb: all $(pages) ## a Debian package in build/dist (needs dpkg-dev)
+	@mkdir -p $O/dist && packaging/deb $O/dist
+
+dist: all $(pages) ## a portable tarball in build/dist that runs on other distributions
+	@mkdir -p $O/dist && packaging/dist $O/dist
+
+check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, debootstrap and a network)
+	@packaging/check-dist $O/dist/gpuimg-*-$$(uname -m).tar.gz bullseye trixie
 
 clean: ## remove what was built
 	rm -rf build
 
 .PHONY: check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
-	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo install clean FORCE
+	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo deb dist check-dist install clean FORCE

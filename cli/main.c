@@ -5,15 +5,6 @@
 #include "cli/command.h"
 #include "cli/version.h"
 
-const struct command *command_find(const char *name)
-{
-	for (const struct command *const *c = commands; *c; c++) {
-		if (str_equal((*c)->name, name))
-			return *c;
-	}
-	return NULL;
-}
-
 static int report(const struct error *err, const struct out *out)
 {
 	fflush(out->out);
