@@ -118,7 +118,7 @@ static void load_credentials(struct fetch *f)
 	if (has_kind(f, LOCK_WHEEL))
 		index_credentials_load(&f->credentials);
 	if (has_kind(f, LOCK_DEB))
-		ignore_result(apt_config_read("/", &f->apt, &ignored));
+		ignore_result(apt_config_read("/", getenv("APT_CONFIG"), &f->apt, &ignored));
 }
 
 /* Into `pending`; what broke off half-way begins anew. */

@@ -499,7 +499,9 @@ int apt_resolve_on(const struct apt_machine *machine, const struct source_contex
 
 static struct apt_machine this_machine(void)
 {
-	return (struct apt_machine){ .root = "/", .now = (int64_t)time(NULL) };
+	return (struct apt_machine){ .root = "/",
+				     .config = getenv("APT_CONFIG"),
+				     .now = (int64_t)time(NULL) };
 }
 
 int apt_resolve(const struct source_context *context, const struct source_request *requests,

@@ -9,8 +9,9 @@
 #include "builder/sources/package_source.h"
 
 struct apt_machine {
-	const char *root; /* of the configuration that `from: host` reads: "/" */
-	int64_t now;      /* seconds since 1970 */
+	const char *root;   /* of the configuration that `from: host` reads: "/" */
+	const char *config; /* what APT_CONFIG names; NULL: nothing */
+	int64_t now;        /* seconds since 1970 */
 };
 
 int apt_resolve_on(const struct apt_machine *machine, const struct source_context *context,

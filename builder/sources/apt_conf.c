@@ -104,7 +104,7 @@ static void take_value(struct apt_config *out, const struct strbuf *key, struct 
 	if (key_is(key, "Acquire::Check-Valid-Until"))
 		out->ignore_validity =
 			slice_is(value, "false") || slice_is(value, "no") || slice_is(value, "0");
-	else if (take_proxy(out, key, value))
+	else if (take_proxy(out, key, value) || apt_config_set_place(out, strbuf_text(key), value))
 		return;
 	else if (key_is(key, "APT::Default-Release"))
 		out->default_release = arena_slice(&out->arena, value);

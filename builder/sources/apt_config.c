@@ -280,11 +280,79 @@ static int parse_auth(struct slice text, const char *name, struct apt_config *ou
 	return 0;
 }
 
+/* Where each part lies unless Dir:: of apt.conf says otherwise; the item's name below Dir::Etc. */
+static const struct {
+	const char *item, *name;
+} places[] = {
+	[APT_PLACE_MAIN] = { "main", "apt.conf" },
+	[APT_PLACE_PARTS] = { "parts", "apt.conf.d" },
+	[APT_PLACE_SOURCE_LIST] = { "sourcelist", "sources.list" },
+	[APT_PLACE_SOURCE_PARTS] = { "sourceparts", "sources.list.d" },
+	[APT_PLACE_PREFERENCES] = { "preferences", "preferences" },
+	[APT_PLACE_PREFERENCE_PARTS] = { "preferencesparts", "preferences.d" },
+	[APT_PLACE_NETRC] = { "netrc", "auth.conf" },
+	[APT_PLACE_NETRC_PARTS] = { "netrcparts", "auth.conf.d" },
+	[APT_PLACE_TRUSTED] = { "trusted", "trusted.gpg" },
+	[APT_PLACE_TRUSTED_PARTS] = { "trustedparts", "trusted.gpg.d" },
+};
+
+bool apt_config_set_place(struct apt_config *out, const char *key, struct slice value)
+{
+	static const char etc[] = "Dir::Etc::";
+
+	if (strcasecmp(key, "Dir") == 0)
+		out->dir = arena_slice(&out->arena, value);
+	else if (strcasecmp(key, "Dir::Etc") == 0)
+		out->dir_etc = arena_slice(&out->arena, value);
+	else if (strncasecmp(key, etc, strlen(etc)) == 0)
+		for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+			if (strcasecmp(key + strlen(etc), places[i].item) == 0)
+				out->places[i] = arena_slice(&out->arena, value);
+		}
+	else
+		return false;
+	return true;
+}
+
+/* apt prefixes the outer folder until the path is absolute, or says where it starts. */
+static bool stands_alone(const char *path)
+{
+	return path[0] == '/' || str_starts(path, "./") || str_starts(path, "../") ||
+	       str_starts(path, "~/");
+}
+
+/* The path of a part as apt finds it, heap; NULL: it is switched off. */
+static char *find_place(const struct apt_config *c, enum apt_place place)
+{
+	const char *own = c->places[place] ? c->places[place] : places[place].name;
+	const char *outer[] = { c->dir_etc ? c->dir_etc : "etc/apt", c->dir ? c->dir : "/" };
+	char *path = *own ? xstrdup(own) : NULL;
+
+	for (size_t i = 0; path && i < ARRAY_LEN(outer) && !stands_alone(path); i++) {
+		char *longer = *outer[i] ? fs_join(outer[i], path) : xstrdup(path);
+
+		free(path);
+		path = longer;
+	}
+	if (path && str_starts(path, "/dev/null")) {
+		free(path);
+		path = NULL;
+	}
+	return path;
+}
+
+/* `path` of the configuration in the file system: what is absolute lies below the root. */
+static char *below_root(const char *root, const char *path)
+{
+	while (path[0] == '/' && path[1] == '/')
+		path++;
+	return path[0] == '/' ? fs_join(root, path + 1) : xstrdup(path);
+}
+
 static int read_file(const char *root, const char *path, parse_fn *parse, struct apt_config *out,
 		     struct error *err)
 {
-	cleanup_free char *full = fs_join(root, path);
-	cleanup_free char *shown = xasprintf("/%s", path);
+	cleanup_free char *full = below_root(root, path);
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct error local = { 0 };
 
@@ -296,7 +364,7 @@ static int read_file(const char *root, const char *path, parse_fn *parse, struct
 		*err = local;
 		return -1;
 	}
-	return parse(strbuf_slice(&text), shown, out, err);
+	return parse(strbuf_slice(&text), path, out, err);
 }
 
 /* apt's rule: letters, digits, "-_.", and one of the endings (NULL: none at all). */
@@ -315,13 +383,14 @@ static bool name_counts(const char *name, const char *ending, bool or_none)
 static int read_folder(const char *root, const char *path, const char *ending, bool or_none,
 		       parse_fn *parse, struct apt_config *out, struct error *err)
 {
-	cleanup_free char *full = fs_join(root, path);
+	cleanup_free char *full = below_root(root, path);
 	struct fs_names names = { 0 };
 	struct error local = { 0 };
 	int rc = 0;
 
 	if (fs_list(AT_FDCWD, full, &names, &local) < 0) {
 		if (local.code == ERROR_NOT_FOUND || local.sys_errno == ENOENT ||
+		    local.sys_errno == ENOTDIR ||
 		    (parse == parse_auth && local.sys_errno == EACCES))
 			return 0;
 		*err = local;
@@ -342,15 +411,58 @@ static int read_folder(const char *root, const char *path, const char *ending, b
 	return rc;
 }
 
+/* A file and a folder for one kind of thing. `ending` and `or_none`: of names in the folder. */
+struct pair {
+	enum apt_place file, folder;
+	parse_fn *parse, *parse_parts; /* NULL: as the names say */
+	const char *ending;
+};
+
+static int read_pair(const char *root, const struct pair *pair, struct apt_config *out,
+		     struct error *err)
+{
+	cleanup_free char *file = find_place(out, pair->file);
+	cleanup_free char *folder = find_place(out, pair->folder);
+
+	if (file && read_file(root, file, pair->parse, out, err) < 0)
+		return -1;
+	return folder ? read_folder(root, folder, pair->ending, true, pair->parse_parts, out, err)
+		      : 0;
+}
+
+/* apt.conf, which says where the rest lies: the folder comes before the file. */
+static int read_conf(const char *root, const char *first, struct apt_config *out, struct error *err)
+{
+	cleanup_free char *folder = NULL, *file = NULL, *full = NULL;
+
+	if (first && *first) {
+		full = below_root(root, first);
+		if (access(full, R_OK) < 0)
+			return error_set(err, ERROR_USAGE,
+					 "APT_CONFIG names %s, which cannot be read", first);
+		if (read_file(root, first, apt_conf, out, err) < 0)
+			return -1;
+	}
+	folder = find_place(out, APT_PLACE_PARTS);
+	if (folder && read_folder(root, folder, ".conf", true, apt_conf, out, err) < 0)
+		return -1;
+	file = find_place(out, APT_PLACE_MAIN);
+	return file ? read_file(root, file, apt_conf, out, err) : 0;
+}
+
 static int find_keyrings(const char *root, struct apt_config *out, struct error *err)
 {
-	cleanup_free char *single = fs_join(root, "etc/apt/trusted.gpg");
-	cleanup_free char *folder = fs_join(root, "etc/apt/trusted.gpg.d");
+	cleanup_free char *file = find_place(out, APT_PLACE_TRUSTED);
+	cleanup_free char *parts = find_place(out, APT_PLACE_TRUSTED_PARTS);
+	cleanup_free char *single = file ? below_root(root, file) : NULL;
+	cleanup_free char *folder = parts ? below_root(root, parts) : NULL;
 	struct fs_names names = { 0 };
 	struct error local = { 0 };
 
-	if (fs_exists(AT_FDCWD, single))
+	if (single && fs_exists(AT_FDCWD, single))
 		vec_push(&out->keyrings, arena_strdup(&out->arena, single));
+	if (!folder)
+		return 0;
 	if (fs_list(AT_FDCWD, folder, &names, &local) < 0) {
 		if (local.code == ERROR_NOT_FOUND || local.sys_errno == ENOENT)
 			return 0;
@@ -367,18 +479,21 @@ static int find_keyrings(const char *root, struct apt_config *out, struct error 
 	return 0;
 }
 
-int apt_config_read(const char *root, struct apt_config *out, struct error *err)
+int apt_config_read(const char *root, const char *conf, struct apt_config *out, struct error *err)
 {
-	if (read_folder(root, "etc/apt/apt.conf.d", ".conf", true, apt_conf, out, err) < 0 ||
-	    read_file(root, "etc/apt/apt.conf", apt_conf, out, err) < 0 ||
-	    read_file(root, "etc/apt/sources.list", apt_sources_list, out, err) < 0 ||
-	    read_folder(root, "etc/apt/sources.list.d", NULL, false, NULL, out, err) < 0 ||
-	    read_file(root, "etc/apt/preferences", apt_preferences, out, err) < 0 ||
-	    read_folder(root, "etc/apt/preferences.d", ".pref", true, apt_preferences, out, err) <
-		    0 ||
-	    read_file(root, "etc/apt/auth.conf", parse_auth, out, err) < 0 ||
-	    read_folder(root, "etc/apt/auth.conf.d", ".conf", true, parse_auth, out, err) < 0)
+	static const struct pair pairs[] = {
+		{ APT_PLACE_SOURCE_LIST, APT_PLACE_SOURCE_PARTS, apt_sources_list, NULL, NULL },
+		{ APT_PLACE_PREFERENCES, APT_PLACE_PREFERENCE_PARTS, apt_preferences,
+		  apt_preferences, ".pref" },
+		{ APT_PLACE_NETRC, APT_PLACE_NETRC_PARTS, parse_auth, parse_auth, ".conf" },
+	};
+
+	if (read_conf(root, conf, out, err) < 0)
 		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		if (read_pair(root, &pairs[i], out, err) < 0)
+			return -1;
+	}
 	return find_keyrings(root, out, err);
 }
 

@@ -3,8 +3,9 @@
  *
  * Read below a root folder ("/" in earnest): etc/apt/sources.list, sources.list.d/ (.list,
  * .sources), preferences, preferences.d/, trusted.gpg, trusted.gpg.d/, auth.conf, auth.conf.d/, and
- * of apt.conf and apt.conf.d/ what is named below. All strings live in the arena. Source:
- * sources.list(5), apt_preferences(5), apt.conf(5), apt_auth.conf(5).
+ * of apt.conf and apt.conf.d/ what is named below; elsewhere where the file that APT_CONFIG names,
+ * or those, say so by Dir, Dir::Etc and the items of Dir::Etc. All strings live in the arena.
+ * Source: sources.list(5), apt_preferences(5), apt.conf(5) ("DIRECTORIES"), apt_auth.conf(5).
  */
 #ifndef BUILDER_SOURCES_APT_CONFIG_H
 #define BUILDER_SOURCES_APT_CONFIG_H
@@ -45,8 +46,25 @@ struct apt_proxy {
 	const char *value; /* an address, or DIRECT */
 };
 
+/* What lies somewhere: the items of Dir::Etc. */
+enum apt_place {
+	APT_PLACE_MAIN,
+	APT_PLACE_PARTS,
+	APT_PLACE_SOURCE_LIST,
+	APT_PLACE_SOURCE_PARTS,
+	APT_PLACE_PREFERENCES,
+	APT_PLACE_PREFERENCE_PARTS,
+	APT_PLACE_NETRC,
+	APT_PLACE_NETRC_PARTS,
+	APT_PLACE_TRUSTED,
+	APT_PLACE_TRUSTED_PARTS,
+	APT_PLACES
+};
+
 struct apt_config {
 	struct arena arena;
+	const char *dir, *dir_etc;      /* NULL: "/", "etc/apt" */
+	const char *places[APT_PLACES]; /* as written; NULL: the usual name */
 	VEC(struct apt_source) sources;
 	VEC(struct deb_pin) pins;
 	VEC(const char *) keyrings; /* trusted.gpg and trusted.gpg.d/: for sources that name none */
@@ -57,10 +75,13 @@ struct apt_config {
 };
 
 /*
- * Read all of it; missing files and folders count as empty. ERROR_USAGE names file and line of what
- * cannot be understood; ERROR_SYSTEM, ERROR_LIMIT.
+ * Read all of it; missing files and folders count as empty. `conf`: the file that APT_CONFIG names,
+ * read first; NULL or "": none. ERROR_USAGE names file and line of what cannot be understood, or
+ * `conf` when it is not there (apt goes on with the machine's own sources then, after a warning;
+ * which would be a surprise here); ERROR_SYSTEM, ERROR_LIMIT.
  */
-int apt_config_read(const char *root, struct apt_config *out, struct error *err) MUST_USE;
+int apt_config_read(const char *root, const char *conf, struct apt_config *out,
+		    struct error *err) MUST_USE;
 void apt_config_release(struct apt_config *config);
 #define cleanup_apt_config cleanup(apt_config_release)
 
@@ -74,6 +95,8 @@ int apt_preferences(struct slice text, const char *name, struct apt_config *out,
 int apt_conf(struct slice text, const char *name, struct apt_config *out,
 	     struct error *err) MUST_USE;
 void apt_auth_conf(struct slice text, struct apt_config *out);
+/* "Dir", "Dir::Etc" and the items of that; false when `key` is another. */
+bool apt_config_set_place(struct apt_config *out, const char *key, struct slice value);
 
 /* Cut the next word off the front of a text, blanks and line ends between; false at its end. */
 bool apt_cut_word(struct slice *rest, struct slice *out);

@@ -277,7 +277,7 @@ static int add_host(struct apt_session *s, const struct stack_source *source, st
 	size_t used = 0;
 
 	if (!s->host_read) {
-		if (apt_config_read(s->machine.root, &s->host, err) < 0)
+		if (apt_config_read(s->machine.root, s->machine.config, &s->host, err) < 0)
 			return error_wrap(err, "source '%s'", source->id);
 		s->host_read = true;
 	}

@@ -5,7 +5,16 @@ bats_require_minimum_version 1.5.0
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 GPUIMG=${GPUIMG:-$ROOT/build/gpuimg}
-export GPUIMG_STORE=${GPUIMG_TEST_STORE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuimg-test}
+TEST_CACHE=${GPUIMG_TEST_STORE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuimg-test}
+export GPUIMG_STORE=$TEST_CACHE
+
+# The machine's own apt and pip, as they were when tests/fill-cache ran: `from: host` in a test needs
+# no network. tests/run-e2e serves the mirror over HTTP; a file that runs alone reads it from the disk.
+if [ -f "$TEST_CACHE/mirror/complete" ]; then
+	MIRROR_CONFIG=${GPUIMG_TEST_MIRROR:-$TEST_CACHE/mirror/config}
+	export APT_CONFIG=$MIRROR_CONFIG/apt.conf PIP_CONFIG_FILE=$MIRROR_CONFIG/pip.conf
+	unset PIP_FIND_LINKS PIP_NO_INDEX PIP_INDEX_URL PIP_EXTRA_INDEX_URL
+fi
 
 gpuimg() { "$GPUIMG" "$@"; }
 
@@ -19,6 +28,12 @@ need() {
 	for tool; do
 		command -v "$tool" >/dev/null || skip "$tool is not installed"
 	done
+}
+
+# A validator that tests/fill-cache installs.
+need_cached() { # NAME
+	need python3
+	[ -e "$TEST_CACHE/tools/$1/done" ] || skip "$1 is not in the cache: tests/fill-cache brings it, with a network"
 }
 
 # The index digest of a layout's tag.

@@ -36,7 +36,7 @@ blob() { echo "$small/ours/blobs/$(echo "$1" | tr : /)"; }
 	[ -z "$output" ]
 	run -0 chroot "$root" dpkg -V
 	[ -z "$output" ]
-	run -0 chroot "$root" apt-get check
+	run -0 env -u APT_CONFIG chroot "$root" apt-get check
 	run -0 chroot "$root" ldconfig
 	cmp "$BATS_FILE_TMPDIR/cache" "$root/etc/ld.so.cache"
 	run -0 chroot "$root" dpkg-query -W -f '${Package} ${Version}\n'
@@ -46,7 +46,7 @@ blob() { echo "$small/ours/blobs/$(echo "$1" | tr : /)"; }
 	printf 'Package: more\nVersion: 1\nArchitecture: all\nMaintainer: T <t@example.org>\nDepends: netbase\nDescription: t\n' \
 		>"$BATS_FILE_TMPDIR/more/DEBIAN/control"
 	dpkg-deb -b "$BATS_FILE_TMPDIR/more" "$root/more.deb" >/dev/null
-	run -0 chroot "$root" sh -c 'mknod -m 666 /dev/null c 1 3; apt-get -o APT::Sandbox::User=root install -y /more.deb'
+	run -0 env -u APT_CONFIG chroot "$root" sh -c 'mknod -m 666 /dev/null c 1 3; apt-get -o APT::Sandbox::User=root install -y /more.deb'
 	run -0 chroot "$root" dpkg --audit
 	[ -z "$output" ]
 }

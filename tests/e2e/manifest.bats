@@ -33,29 +33,16 @@ refuses() { # STATUS TEXT… -- COMMAND…
 	done
 }
 
-# check-jsonschema, installed once into the test cache.
-validator() {
-	need python3
-	VALIDATOR=$GPUIMG_STORE/tools/check-jsonschema
-	[ -e "$VALIDATOR/done" ] && return
-	rm -rf "$VALIDATOR"
-	mkdir -p "$VALIDATOR"
-	if ! python3 -m pip install --quiet --disable-pip-version-check --target "$VALIDATOR" 'check-jsonschema<1' >"$BATS_TEST_TMPDIR/pip.log" 2>&1; then
-		cat "$BATS_TEST_TMPDIR/pip.log"
-		grep -qE 'No matching distribution|Could not find a version|onnection|timed out' "$BATS_TEST_TMPDIR/pip.log" || return 1
-		skip "pip cannot reach its index for check-jsonschema"
-	fi
-	touch "$VALIDATOR/done"
-}
+validator() { need_cached check-jsonschema; }
 
-valid() { PYTHONPATH=$VALIDATOR python3 -m check_jsonschema --schemafile "$WORK/schema.json" "$@"; }
+valid() { PYTHONPATH=$TEST_CACHE/tools/check-jsonschema python3 -m check_jsonschema --schemafile "$WORK/schema.json" "$@"; }
 
 @test "schema: is the committed one, and a schema of draft 2020-12" {
 	validator
 	gpuimg schema >schema.json
 	cmp schema.json "$ROOT/docs/stack.schema.json"
 	[ "$(jq -r '."$schema"' schema.json)" = https://json-schema.org/draft/2020-12/schema ]
-	PYTHONPATH=$VALIDATOR run -0 python3 -m check_jsonschema --check-metaschema schema.json
+	PYTHONPATH=$TEST_CACHE/tools/check-jsonschema run -0 python3 -m check_jsonschema --check-metaschema schema.json
 }
 
 @test "schema: what the program accepts is valid" {

@@ -76,7 +76,7 @@ python_with() { # MODULE
 	local python
 	python=$(python_with jsonschema)
 	bad_image
-	schema=$("$ROOT/tests/tools/sarif-schema" "$GPUIMG_STORE/schemas") || skip "the schema could not be fetched"
+	schema=$("$ROOT/tests/tools/sarif-schema" "$TEST_CACHE/schemas") || skip "the schema could not be fetched"
 	run -1 gpuimg lint oci:oci:t --output sarif=r.sarif
 	"$python" -m jsonschema -i r.sarif "$schema" 2>jsonschema.log || { cat jsonschema.log; false; }
 	jq -e '.runs[0].results | length >= 3' r.sarif

@@ -3,21 +3,10 @@
 
 load common
 
-setup() { work; export GPUIMG_STORE=$WORK/store; TOOLS=${XDG_CACHE_HOME:-$HOME/.cache}/gpuimg-test/tools/sbom; }
+setup() { work; export GPUIMG_STORE=$WORK/store; TOOLS=$TEST_CACHE/tools/sbom; }
 
-# The validators of SPDX and CycloneDX, installed once into the test cache.
-validators() {
-	need python3
-	[ -e "$TOOLS/done" ] && return
-	rm -rf "$TOOLS"
-	mkdir -p "$TOOLS"
-	if ! python3 -m pip install --quiet --disable-pip-version-check --target "$TOOLS" 'spdx-tools<1' 'cyclonedx-python-lib[json-validation]<12' >"$BATS_TEST_TMPDIR/pip.log" 2>&1; then
-		cat "$BATS_TEST_TMPDIR/pip.log"
-		grep -qE 'No matching distribution|Could not find a version|onnection|timed out' "$BATS_TEST_TMPDIR/pip.log" || return 1
-		skip "pip cannot reach its index for the validators"
-	fi
-	touch "$TOOLS/done"
-}
+# The validators of SPDX and CycloneDX.
+validators() { need_cached sbom; }
 
 valid_spdx() { PYTHONPATH=$TOOLS python3 -m spdx_tools.spdx.clitools.pyspdxtools -i "$1"; }
 

@@ -244,13 +244,73 @@ static void test_a_whole_tree_is_read_in_apts_order(void **state)
 	put(root, "etc/apt/trusted.gpg.d/k.gpg", "");
 	put(root, "etc/apt/trusted.gpg.d/k.asc", "");
 	put(root, "etc/apt/trusted.gpg.d/README", "");
-	assert_ok(apt_config_read(root, &c, &err), err);
+	assert_ok(apt_config_read(root, NULL, &c, &err), err);
 	assert_int_equal(c.sources.len, 3);
 	assert_string_equal(c.sources.items[0].uri, "http://first.example.org/");
 	assert_string_equal(c.sources.items[1].uri, "http://a.example.org/");
 	assert_string_equal(c.sources.items[2].uri, "http://b.example.org/");
 	assert_int_equal(c.pins.len, 1);
 	assert_int_equal(c.keyrings.len, 2);
+}
+
+static void test_the_file_of_apt_config_moves_what_it_names(void **state)
+{
+	cleanup_test_dir char *root = test_dir();
+	cleanup_apt_config struct apt_config c = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	put(root, "etc/apt/sources.list", "deb http://usual.example.org s main\n");
+	put(root, "etc/apt/sources.list.d/a.list", "deb http://part.example.org s main\n");
+	put(root, "etc/apt/apt.conf.d/x", "APT::Default-Release \"usual\";\n");
+	put(root, "etc/apt/preferences", "Package: *\nPin: version 1\nPin-Priority: 1\n");
+	put(root, "etc/apt/trusted.gpg.d/k.gpg", "");
+	put(root, "own/my.list", "deb http://own.example.org s main\n");
+	put(root, "own/etc/keys/k.asc", "");
+	put(root, "conf",
+	    "Dir::Etc::SourceList \"/own/my.list\"; Dir::Etc::sourceparts \"/dev/null\";\n"
+	    "APT::Default-Release \"own\"; Acquire::Check-Valid-Until \"false\";\n");
+	assert_ok(apt_config_read(root, "/conf", &c, &err), err);
+	assert_int_equal(c.sources.len, 1);
+	assert_string_equal(c.sources.items[0].uri, "http://own.example.org/");
+	assert_string_equal(c.sources.items[0].place, "/own/my.list:1");
+	assert_string_equal(c.default_release, "usual"); /* the machine's own come after it */
+	assert_true(c.ignore_validity);
+	assert_int_equal(c.pins.len, 1);
+	assert_int_equal(c.keyrings.len, 1);
+}
+
+static void test_a_part_is_found_below_the_folders_around_it(void **state)
+{
+	cleanup_test_dir char *root = test_dir();
+	cleanup_apt_config struct apt_config c = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	put(root, "etc/apt/sources.list", "deb http://usual.example.org s main\n");
+	put(root, "own/apt/sources.list", "deb http://own.example.org s main\n");
+	put(root, "own/apt/list.d/a.list", "deb http://part.example.org s main\n");
+	put(root, "own/apt/trusted.gpg.d/k.gpg", "");
+	put(root, "conf",
+	    "Dir \"/own\"; Dir { Etc \"apt/\"; Etc::sourceparts \"list.d\"; };\n"
+	    "Dir::Etc::trustedparts \"\";\n");
+	assert_ok(apt_config_read(root, "/conf", &c, &err), err);
+	assert_int_equal(c.sources.len, 2);
+	assert_string_equal(c.sources.items[0].place, "/own/apt/sources.list:1");
+	assert_string_equal(c.sources.items[1].uri, "http://part.example.org/");
+	assert_int_equal(c.keyrings.len, 0);
+}
+
+static void test_a_file_of_apt_config_that_is_not_there_is_named(void **state)
+{
+	cleanup_test_dir char *root = test_dir();
+	cleanup_apt_config struct apt_config c = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(apt_config_read(root, "/none", &c, &err), -1);
+	assert_int_equal(err.code, ERROR_USAGE);
+	assert_contains(err.text, "APT_CONFIG names /none");
 }
 
 static void test_a_machine_without_apt_has_an_empty_configuration(void **state)
@@ -260,7 +320,7 @@ static void test_a_machine_without_apt_has_an_empty_configuration(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	assert_ok(apt_config_read(root, &c, &err), err);
+	assert_ok(apt_config_read(root, NULL, &c, &err), err);
 	assert_int_equal(c.sources.len + c.pins.len + c.keyrings.len, 0);
 }
 
@@ -277,6 +337,9 @@ int main(void)
 		cmocka_unit_test(test_forms_of_pins_that_are_not_known_are_errors),
 		cmocka_unit_test(test_credentials_go_to_their_host_alone),
 		cmocka_unit_test(test_a_whole_tree_is_read_in_apts_order),
+		cmocka_unit_test(test_the_file_of_apt_config_moves_what_it_names),
+		cmocka_unit_test(test_a_part_is_found_below_the_folders_around_it),
+		cmocka_unit_test(test_a_file_of_apt_config_that_is_not_there_is_named),
 		cmocka_unit_test(test_a_machine_without_apt_has_an_empty_configuration),
 	};
 
