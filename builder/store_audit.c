@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "builder/component_cache.h"
+#include "builder/store_trees.h"
 
 /* A file of the store. */
 struct item {
@@ -47,6 +48,22 @@ static int visit(void *user, const struct fs_entry *e, struct error *err)
 	return 0;
 }
 
+static int collect_trees(struct store *store, struct items *out, struct error *err)
+{
+	cleanup_store_trees struct store_trees trees = { 0 };
+
+	if (store_trees_list(store_path(store), &trees, err) < 0)
+		return -1;
+	for (size_t i = 0; i < trees.len; i++) {
+		struct item item = { .path = xstrdup(trees.items[i].path),
+				     .size = trees.items[i].bytes,
+				     .used = trees.items[i].used };
+
+		vec_push(out, item);
+	}
+	return 0;
+}
+
 static int collect(struct store *store, struct items *out, struct error *err)
 {
 	static const char *const tops[] = { "keys", "objects", "partials" };
@@ -58,7 +75,7 @@ static int collect(struct store *store, struct items *out, struct error *err)
 		if (fs_walk(AT_FDCWD, dir, visit, &w, err) < 0)
 			return error_wrap(err, "store %s", store_path(store));
 	}
-	return 0;
+	return collect_trees(store, out, err);
 }
 
 static bool is_partial(const char *path)
@@ -66,13 +83,15 @@ static bool is_partial(const char *path)
 	return str_starts(path, "partials/");
 }
 
-/* "objects", "partials", or the kind of record; heap. */
+/* "objects", "partials", "trees", or the kind of record; heap. */
 static char *place_of(const char *path)
 {
 	const char *kind;
 
 	if (is_partial(path))
 		return xstrdup("partials");
+	if (str_starts(path, "trees/"))
+		return xstrdup("trees");
 	if (!str_starts(path, "keys/"))
 		return xstrdup("objects");
 	kind = path + strlen("keys/");
@@ -93,6 +112,7 @@ static const char *what_of(const char *place)
 		{ "partials", "what came of pulls that broke off" },
 		{ "stages", "what build stages gave" },
 		{ "stat", "digests of files of folders" },
+		{ "trees", "images unpacked for gpuimg test" },
 		{ "unpacked", "packages, unpacked" },
 	};
 
@@ -212,7 +232,8 @@ static void check(struct pool_job *job)
 	cleanup_free char *kind = place_of(path);
 	struct digest key;
 
-	if (!key_of(path, &key) || str_equal(kind, "stat")) /* its lines prove themselves */
+	/* the lines of stat prove themselves, trees are compared with their record when used */
+	if (!key_of(path, &key) || str_equal(kind, "stat") || str_equal(kind, "trees"))
 		return;
 	if (str_equal(kind, "objects"))
 		c->rc = check_object(c, &key);
@@ -275,6 +296,17 @@ static int by_use(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static int remove_item(struct store *store, const struct item *item, const char *path,
+		       bool *out_removed, struct error *err)
+{
+	if (str_starts(item->path, "trees/"))
+		return store_trees_remove(store_path(store), item->path, out_removed, err);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_set_errno(err, errno, "remove %s", path);
+	*out_removed = true;
+	return 0;
+}
+
 int store_audit_gc(struct store *store, const struct store_gc_request *request,
 		   struct store_gc_result *out, struct error *err)
 {
@@ -292,12 +324,15 @@ int store_audit_gc(struct store *store, const struct store_gc_request *request,
 	for (size_t i = 0; i < all.len; i++) {
 		const struct item *item = &all.items[i];
 		cleanup_free char *path = fs_join(store_path(store), item->path);
-		bool old = item->used <= now - (int64_t)MIN(request->days, 36500u) * 86400;
+		bool removed = true,
+		     old = item->used <= now - (int64_t)MIN(request->days, 36500u) * 86400;
 
 		if (!old && out->bytes_left <= request->max_bytes)
 			continue;
-		if (!request->dry && unlink(path) < 0 && errno != ENOENT)
-			return error_set_errno(err, errno, "remove %s", path);
+		if (!request->dry && remove_item(store, item, path, &removed, err) < 0)
+			return -1;
+		if (!removed)
+			continue;
 		out->files++;
 		out->bytes += item->size;
 		out->files_left--;

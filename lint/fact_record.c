@@ -6,13 +6,11 @@
 enum { TEXT_BYTES_MAX = 64 * 1024 * 1024, COUNT_MAX = 4 * 1024 * 1024 };
 
 /* When one of these changes, so must the functions below. */
-_Static_assert(sizeof(void *) != 8 || (sizeof(struct file_facts) == 144 &&
-				       sizeof(struct elf_facts) == 176 &&
-				       sizeof(struct gpu_code) == 56 &&
-				       sizeof(struct gpu_row) == 56 &&
-				       sizeof(struct secret_facts) == 56 &&
-				       sizeof(struct package_facts) == 40 &&
-				       sizeof(struct package) == 72),
+_Static_assert(sizeof(void *) != 8 ||
+		       (sizeof(struct file_facts) == 144 && sizeof(struct elf_facts) == 176 &&
+			sizeof(struct gpu_code) == 56 && sizeof(struct gpu_row) == 56 &&
+			sizeof(struct secret_facts) == 56 && sizeof(struct package_facts) == 40 &&
+			sizeof(struct package) == 72),
 	       "fields of facts that records do not know of");
 
 /* One walk over the fields for both directions: `out` is written to, or `in` read from. */
@@ -426,8 +424,8 @@ static struct file_facts *read_facts(struct fact_record_reader *r)
 int fact_record_next(struct fact_record_reader *r, struct tar_entry *entry,
 		     struct file_facts **facts, struct odd_entry *odd)
 {
-	struct codec names = { .in = r, .arena = r->names }, content = { .in = r,
-									 .arena = r->content };
+	struct codec names = { .in = r, .arena = r->names },
+		     content = { .in = r, .arena = r->content };
 	uint64_t kind = get_number(r);
 
 	if (r->bad || kind > FACT_RECORD_ODD)

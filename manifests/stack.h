@@ -139,6 +139,7 @@ struct stack_ignore {
 struct stack_test_run {
 	struct stack_texts cmd;
 	const char *expect;
+	const char *gpu; /* "true": it needs one; "false" or NULL */
 };
 
 /* One combination, or several, that a matrix leaves out: texts that are NULL stand for any. */

@@ -556,6 +556,8 @@ static const struct stack_section lint_section = {
 	.help = "How the built image is judged.",
 };
 
+static const char *const gpu_choices[] = { "true", "false", NULL };
+
 static const struct stack_key test_run_keys[] = {
 	{ .name = "cmd",
 	  .type = KEY_TEXTS,
@@ -568,6 +570,11 @@ static const struct stack_key test_run_keys[] = {
 	  .empty_ok = true,
 	  .offset = AT(stack_test_run, expect),
 	  .help = "What its output must hold." },
+	{ .name = "gpu",
+	  .type = KEY_CHOICE,
+	  .offset = AT(stack_test_run, gpu),
+	  .choices = gpu_choices,
+	  .help = "It needs a GPU: where there is none it is skipped." },
 };
 
 static const struct stack_section test_run_section = {

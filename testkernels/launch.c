@@ -1,6 +1,7 @@
 #include "testkernels/launch.h"
 
 #include "base/clock.h"
+#include "testkernels/root_view.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -63,11 +64,18 @@ static void NORETURN child(const struct launch *l, const struct ends *e, pid_t p
 	if (getppid() != parent)
 		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (null < 0 || dup2(null, 0) < 0 || dup2(e->words[1], 1) < 0 || dup2(e->words[1], 2) < 0 ||
-	    dup2(e->lines[1], RESULT_FD) < 0 || chdir(l->cwd) < 0)
+	if (!l->keep_privileges)
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	errno = l->view ? root_view_enter(l->view) : 0;
+	if (errno)
 		goto fail;
-	execve(l->argv[0], (char *const *)l->argv, (char *const *)l->env);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(l->framed ? e->lines[1] : e->words[1], 1) < 0 ||
+	    dup2(e->words[1], 2) < 0 || dup2(e->lines[1], RESULT_FD) < 0 || chdir(l->cwd) < 0)
+		goto fail;
+	if (l->inherit_path)
+		execvpe(l->argv[0], (char *const *)l->argv, (char *const *)l->env);
+	else
+		execve(l->argv[0], (char *const *)l->argv, (char *const *)l->env);
 fail:
 	failed = errno;
 	ignore_result(write(e->exec[1], &failed, sizeof(failed)) < 0);

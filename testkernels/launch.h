@@ -8,13 +8,19 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 
+struct root_view;
+
 /* The probe itself, as built: written where it is needed. */
 extern const uint8_t probe_bytes[];
 extern const size_t probe_size;
 
 struct launch {
-	const char *const *argv; /* NULL-terminated; argv[0] is a path */
-	const char *const *env;  /* NULL-terminated "K=V": the whole environment */
+	const char *const *argv; /* NULL-terminated */
+	bool inherit_path;       /* argv[0] is looked up on our PATH; else it is a path */
+	bool keep_privileges;    /* set-user-ID programs work in it: some engines need newuidmap */
+	const struct root_view *view; /* entered before the program starts; NULL: none */
+	bool framed;                  /* the lines come on standard output, behind PROBE_FRAME */
+	const char *const *env;       /* NULL-terminated "K=V": the whole environment */
 	const char *cwd;
 	uint64_t timeout_ms; /* 0: none; all is killed when it is over */
 };
@@ -31,10 +37,9 @@ void launch_result_release(struct launch_result *r);
 #define cleanup_launch cleanup(launch_result_release)
 
 /*
- * Run to the end. It gets no privileges it does not have, no standard input, a process group of
- * its own, and no descriptors but 0 to 3. 0 whatever its status.
- * Errors: ERROR_NOT_FOUND  argv[0] or the loader it names does not exist
- *         ERROR_SYSTEM
+ * Run to the end. It gets no privileges it does not have (unless keep_privileges), no standard
+ * input, a process group of its own, and no descriptors but 0 to 3. 0 whatever its status. Errors:
+ * ERROR_NOT_FOUND  argv[0] or the loader it names does not exist ERROR_SYSTEM
  */
 int launch_run(const struct launch *l, struct launch_result *out, struct error *err) MUST_USE;
 

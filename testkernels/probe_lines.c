@@ -132,6 +132,18 @@ static bool take_event(struct probe_lines *lines, json_t *line)
 	return str_equal(event, "end") && take_end(lines, o, line);
 }
 
+/* In a log, a line may stand behind a time or the name of a task: from the frame on it is ours. */
+static struct slice unframed(struct slice line)
+{
+	const char *at =
+		line.len ? memmem(line.data, line.len, PROBE_FRAME, strlen(PROBE_FRAME)) : NULL;
+
+	if (!at || line.data[0] == '{')
+		return line;
+	at += strlen(PROBE_FRAME);
+	return slice_trim(slice_of(at, (size_t)((const char *)line.data + line.len - at)));
+}
+
 static void take_line(struct probe_lines *lines, struct slice text)
 {
 	cleanup_json json_t *line = NULL;
@@ -158,6 +170,7 @@ void probe_lines_parse(struct slice text, struct probe_lines *out)
 
 	*out = (struct probe_lines){ 0 };
 	while (slice_cut(&text, '\n', &line)) {
+		line = unframed(line);
 		if (line.len)
 			take_line(out, line);
 	}

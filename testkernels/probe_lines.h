@@ -42,6 +42,9 @@ struct probe_lines {
 	VEC(struct probe_outcome *) outcomes; /* in order of first mention */
 };
 
+/* What stands before each line where the probe's lines are mixed with others, in a log. */
+#define PROBE_FRAME "gpuimg-probe "
+
 enum { PROBE_LINE_MAX = 16 * 1024, PROBE_TESTS_MAX = 4096 };
 
 /* Read all of `text`. Release with probe_lines_release. */

@@ -152,6 +152,52 @@ static void add_absent(struct test_plan *plan, const struct library_copies *copi
 	}
 }
 
+/* Only where the devices are NVIDIA's does the driver API say anything about them. */
+static bool is_nvidia(const struct injection *in)
+{
+	for (size_t i = 0; in && i < in->edits.nodes.len; i++) {
+		if (str_starts(in->edits.nodes.items[i].path, "/dev/nvidia"))
+			return true;
+	}
+	for (size_t i = 0; in && i < in->edits.mounts.len; i++) {
+		if (strstr(in->edits.mounts.items[i].container_path, "/libcuda.so"))
+			return true;
+	}
+	return !in || (!in->edits.nodes.len && !in->edits.mounts.len);
+}
+
+static void add_nodes(struct test_plan *plan, const struct plan_request *q)
+{
+	struct strbuf *line;
+	size_t any = 0;
+
+	for (size_t i = 0; q->injection && i < q->injection->edits.nodes.len; i++)
+		any += q->injection->edits.nodes.items[i].permissions[0] != '\0';
+	if (!any)
+		return;
+	line = add_test(plan, q, "run.nodes", TIER_RUN, NULL, "nodes");
+	for (size_t i = 0; i < q->injection->edits.nodes.len && i < 60; i++) {
+		if (q->injection->edits.nodes.items[i].permissions[0])
+			add_field(line, q->injection->edits.nodes.items[i].path);
+	}
+}
+
+static void add_commands(struct test_plan *plan, const struct plan_request *q)
+{
+	for (size_t i = 0; i < q->command_count; i++) {
+		const struct test_command *c = &q->commands[i];
+		cleanup_free char *id = xasprintf("run.user.%zu", i + 1);
+		enum test_tier tier = c->gpu ? TIER_RUN : TIER_LOAD;
+		struct strbuf *line = add_test(plan, q, id, tier, NULL, "command");
+		struct planned_test *t = &plan->tests.items[plan->tests.len - 1];
+
+		t->command = true;
+		t->expect = c->expect && *c->expect ? c->expect : NULL;
+		for (size_t k = 0; k < c->argc; k++)
+			add_field(line, c->argv[k]);
+	}
+}
+
 void test_plan_make(const struct library_copies *copies, const struct plan_request *request,
 		    struct test_plan *out)
 {
@@ -161,8 +207,10 @@ void test_plan_make(const struct library_copies *copies, const struct plan_reque
 	for (size_t i = 0; i < ARRAY_LEN(special_tests); i++)
 		add_special(out, request, copies, &special_tests[i]);
 	add_test(out, request, "load.no-driver", TIER_LOAD, NULL, "no-driver");
-	for (size_t i = 0; i < ARRAY_LEN(run_tests); i++)
+	add_nodes(out, request);
+	for (size_t i = 0; is_nvidia(request->injection) && i < ARRAY_LEN(run_tests); i++)
 		add_test(out, request, run_tests[i].id, TIER_RUN, NULL, run_tests[i].check);
+	add_commands(out, request);
 	add_absent(out, copies);
 }
 
@@ -176,7 +224,8 @@ bool test_plan_id_known(const char *id)
 		if (str_starts(id, special_tests[i].id))
 			return true;
 	}
-	return str_equal(id, "load.loader") || str_equal(id, "load.no-driver") ||
-	       str_starts(id, "load.lib") || str_starts(id, "load.version.lib") ||
-	       str_starts(id, "run.version.lib");
+	return str_equal(id, "run.inject") || str_equal(id, "run.nodes") ||
+	       str_starts(id, "run.user.") || str_equal(id, "load.loader") ||
+	       str_equal(id, "load.no-driver") || str_starts(id, "load.lib") ||
+	       str_starts(id, "load.version.lib") || str_starts(id, "run.version.lib");
 }

@@ -5,13 +5,17 @@
 #ifndef TESTKERNELS_TEST_PLAN_H
 #define TESTKERNELS_TEST_PLAN_H
 
-#include "testkernels/image_loader.h"
+#include "testkernels/inject.h"
+#include "testkernels/test.h"
 #include "testkernels/test_report.h"
 
 struct planned_test {
 	const char *id;
 	enum test_tier tier;
 	const struct library_copy *copy; /* under test; NULL: none */
+	bool command;                    /* of the manifest: its status and its output decide */
+	const char *expect;              /* what the output must hold; NULL: nothing */
+	bool dropped;                    /* reported already, whatever the probe says of it */
 };
 
 struct test_plan {
@@ -25,13 +29,18 @@ struct plan_request {
 	uint64_t timeout_ms;        /* of each test */
 	const char *const *targets; /* "sm_90" */
 	size_t target_count;
+	const struct test_command *commands;
+	size_t command_count;
+	const struct injection *injection; /* its device nodes are opened; NULL: unknown */
 };
 
 /*
  * Ids are "load.<soname>" and "load.version.<soname>" (of CUPTI "run.version.<soname>") for the
  * copy that the loader finds (or the first), with "@<path>" added for other copies;
  * "load.cudnn-set", "load.nvrtc-compile", "load.jitlink" and "load.curand-host", with "@<soname>"
- * added from the second soname on.
+ * added from the second soname on; "run.nodes" where device nodes are injected; "run.user.<n>",
+ * from 1, for commands. Those that need no GPU are of the load tier all the same: that tier is the
+ * one that runs everywhere.
  * `copies` must outlive the plan.
  */
 void test_plan_make(const struct library_copies *copies, const struct plan_request *request,

@@ -47,6 +47,14 @@ void test_report_skip(struct test_report *r, const char *id, enum test_tier tier
 	t->message = arena_strdup(&r->arena, message);
 }
 
+void test_report_pass_over(struct test_report *r, const char *mode, const char *reason)
+{
+	struct test_passed_over p = { arena_strdup(&r->arena, mode),
+				      arena_strdup(&r->arena, reason) };
+
+	vec_push(&r->passed_over, p);
+}
+
 struct test_summary test_report_summary(const struct test_report *r)
 {
 	struct test_summary s = { 0 };
@@ -172,8 +180,9 @@ static json_t *inject_json(const struct test_report *r)
 			json_push(devices, json_stringn((const char *)node.data, node.len));
 	}
 	put_text(o, "method", r->inject_method ? r->inject_method : "none");
-	put_text(o, "spec", NULL);
+	put_text(o, "spec", r->inject_spec);
 	put_text(o, "driver", r->inject_driver);
+	put_text(o, "kernel_module", r->inject_module);
 	json_put(o, "devices", devices);
 	return o;
 }
@@ -211,6 +220,7 @@ void test_report_json(const struct test_report *r, struct strbuf *out)
 	put_text(doc, "schema", "gpuimg-test/1");
 	json_put(doc, "image", image_json(r));
 	put_text(doc, "mode", r->mode);
+	json_put(doc, "writable_root", json_boolean(r->writable_root));
 	json_put(doc, "passed_over", passed_over);
 	json_put(doc, "inject", inject_json(r));
 	json_put(doc, "env_seen", r->env_seen ? json_incref(r->env_seen) : json_object());
@@ -307,7 +317,16 @@ void test_report_text(const struct test_report *r, bool colour, bool verbose, st
 	strbuf_adds(out, "testing ");
 	add_clean(out, r->image ? r->image : "");
 	strbuf_addf(out, " in mode %s", r->mode ? r->mode : "none");
-	strbuf_adds(out, r->mode && str_equal(r->mode, "loader") ? " (no isolation)\n" : "\n");
+	if (r->mode && str_equal(r->mode, "loader"))
+		strbuf_adds(out, " (no isolation)");
+	else if (r->mode && !r->writable_root)
+		strbuf_adds(out, " (read-only root)");
+	strbuf_addc(out, '\n');
+	for (size_t i = 0; verbose && i < r->passed_over.len; i++) {
+		strbuf_addf(out, "not in mode %s: ", r->passed_over.items[i].mode);
+		add_clean(out, r->passed_over.items[i].reason);
+		strbuf_addc(out, '\n');
+	}
 	for (size_t i = 0; i < all; i++) {
 		const struct test_result *t = &r->tests.items[i];
 

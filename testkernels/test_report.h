@@ -57,10 +57,13 @@ struct test_report {
 	const char *image;    /* as the user wrote it */
 	const char *digest;   /* of the image manifest; NULL for an unpacked root */
 	const char *platform; /* "linux/amd64"; NULL: unknown */
-	const char *mode;     /* "loader" */
+	const char *mode;     /* "runc"; NULL: none was started */
+	bool writable_root;   /* the image's root could be written to */
 	VEC(struct test_passed_over) passed_over;
-	const char *inject_method;  /* "none", "host-driver" */
-	const char *inject_driver;  /* version of the driver; NULL: none */
+	const char *inject_method;  /* "cdi", "nvidia-ctk", "host-driver" …; NULL: none */
+	const char *inject_spec;    /* the specification it came from; NULL: none */
+	const char *inject_driver;  /* version of the driver library; NULL: none */
+	const char *inject_module;  /* of the host's kernel module; NULL: unknown */
 	const char *inject_devices; /* nodes, separated by blanks; NULL: none */
 	json_t *env_seen;           /* what the probe saw: uid, shm_bytes …; owned; may be NULL */
 	VEC(struct test_result) tests;      /* in the order they ran */
@@ -81,6 +84,8 @@ struct test_result *test_report_add(struct test_report *r, const char *id, enum 
 /* Append a skipped test with its reason and a sentence. */
 void test_report_skip(struct test_report *r, const char *id, enum test_tier tier,
 		      const char *reason, const char *message);
+/* Note a way that was not taken; both are copied. */
+void test_report_pass_over(struct test_report *r, const char *mode, const char *reason);
 struct test_summary test_report_summary(const struct test_report *r);
 /*
  * Note in missing_required what of `require` ("load", "run" or an id) did not run. A tier has run

@@ -151,21 +151,33 @@ static int opaque(struct unpack *u, struct error *err)
 	return 0;
 }
 
-static int make_dir(struct unpack *u, const char *name, uint32_t mode, struct error *err)
+/* Only root can give files away, and only there can another user of the image come in. */
+static int keep_owner(const struct unpack *u, const char *name, const struct tar_entry *e,
+		      struct error *err)
 {
-	mode_t bits = (mode & 0777) | 0700;
+	if (geteuid() != 0 || (!e->uid && !e->gid))
+		return 0;
+	if (fchownat(u->cached_fd, name, (uid_t)e->uid, (gid_t)e->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_set_errno(err, errno, "give it to %u", (unsigned)e->uid);
+	return 0;
+}
+
+static int make_dir(struct unpack *u, const char *name, const struct tar_entry *e,
+		    struct error *err)
+{
+	mode_t bits = (e->mode & 01777) | 0700;
 	struct stat st;
 
 	if (fstatat(u->cached_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
 		if (fchmodat(u->cached_fd, name, bits, 0) < 0)
 			return error_set_errno(err, errno, "change its mode");
-		return 0;
+		return keep_owner(u, name, e, err);
 	}
 	if (clear_place(u, name, err) < 0)
 		return -1;
-	if (mkdirat(u->cached_fd, name, bits) < 0)
+	if (mkdirat(u->cached_fd, name, bits) < 0 || fchmodat(u->cached_fd, name, bits, 0) < 0)
 		return error_set_errno(err, errno, "create it");
-	return 0;
+	return keep_owner(u, name, e, err);
 }
 
 static int copy_content(int fd, struct stream *content, uint64_t *left, struct error *err)
@@ -206,6 +218,10 @@ static int make_file(struct unpack *u, const char *name, const struct tar_entry 
 		    (mode_t)((e->mode & 0777) | 0600));
 	if (fd < 0)
 		return error_set_errno(err, errno, "create it");
+	if (fchmod(fd, (mode_t)((e->mode & 0777) | 0600)) < 0) /* whatever the umask */
+		return error_set_errno(err, errno, "change its mode");
+	if (keep_owner(u, name, e, err) < 0)
+		return -1;
 	return copy_content(fd, content, &u->left.bytes, err);
 }
 
@@ -290,7 +306,7 @@ static int apply(struct unpack *u, const struct tar_entry *e, struct tar_reader 
 	note_current(u, name);
 	switch (e->type) {
 	case TAR_DIR:
-		return make_dir(u, name, e->mode, err);
+		return make_dir(u, name, e, err);
 	case TAR_FILE:
 		return make_file(u, name, e, tar_read_content(r), err);
 	case TAR_SYMLINK:

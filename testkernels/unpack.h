@@ -1,10 +1,10 @@
 /*
  * An image's root as a tree on disk: its layers applied in order, with their whiteouts.
  *
- * It is made for reading by whoever runs this program, not as a faithful copy: owners, set-id
- * bits, extended attributes and times are dropped, the user may always read and write, and device
- * nodes, sockets and fifos are left out. Absolute symlinks are written relative to the tree, so
- * that they stay inside it for programs that know nothing of a root.
+ * It is made for whoever runs this program, not as a faithful copy: set-id bits, extended
+ * attributes and times are dropped, the user may always read and write, owners are kept only where
+ * root unpacks, and device nodes, sockets and fifos are left out. Absolute symlinks are written
+ * relative to the tree, so that they stay inside it for programs that know nothing of a root.
  *
  * Nothing is ever written outside the root, whatever names, links and hard links the layers hold:
  * each path is walked by component, symlinks inside the root.

@@ -249,6 +249,40 @@ static void judge_driver_in_image(const struct probe_outcome *o, const struct ve
 		       : "remove the driver's libraries from the image";
 }
 
+/* A device node that cannot be opened: the errno says whose fault it is. */
+static void judge_node(const struct probe_outcome *o, struct arena *arena, struct verdict *v)
+{
+	static const struct {
+		int64_t code;
+		const char *name;
+		enum test_blame blame;
+		const char *hint;
+	} rows[] = {
+		{ ENOENT, "node-missing", BLAME_INJECTION,
+		  "the node was not given to the container" },
+		{ EPERM, "device-cgroup", BLAME_INJECTION,
+		  "the container's device control group does not allow it" },
+		{ EACCES, "node-mode", BLAME_INJECTION,
+		  "the node's owner and mode do not let the image's user open it" },
+		{ ENXIO, "no-driver", BLAME_HOST, "there is no driver behind it: load its module" },
+		{ ENODEV, "no-driver", BLAME_HOST,
+		  "there is no driver behind it: load its module" },
+		{ EIO, "device-error", BLAME_HARDWARE,
+		  "the device does not answer: look at the kernel's log for Xid" },
+	};
+
+	v->blame = BLAME_INJECTION;
+	v->code_name = "node";
+	v->message = o->message ? arena_strdup(arena, o->message) : NULL;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (rows[i].code != o->code)
+			continue;
+		v->blame = rows[i].blame;
+		v->code_name = rows[i].name;
+		v->hint = rows[i].hint;
+	}
+}
+
 static void judge_result(const struct probe_outcome *o, const struct verdict_context *c,
 			 struct arena *arena, struct verdict *v)
 {
@@ -263,6 +297,8 @@ static void judge_result(const struct probe_outcome *o, const struct verdict_con
 		judge_code(o, c, arena, v);
 	} else if (str_equal(kind, "driver-in-image")) {
 		judge_driver_in_image(o, c, arena, v);
+	} else if (str_equal(kind, "node")) {
+		judge_node(o, arena, v);
 	} else {
 		v->message =
 			arena_printf(arena, "%s%s%s", c->path ? c->path : "", c->path ? ": " : "",
@@ -368,6 +404,45 @@ static void judge_death(const struct probe_outcome *o, const struct verdict_cont
 	}
 }
 
+/* A command of the manifest: well when its status is 0 and its output holds what it must. */
+static void judge_command(const struct probe_outcome *o, const struct verdict_context *c,
+			  struct arena *arena, struct verdict *v)
+{
+	const char *words = o->last_words ? o->last_words : "";
+	bool good = !o->timed_out && !o->signal && o->exit_status == 0;
+
+	if (o->has_result && o->kind && str_equal(o->kind, "exec")) {
+		*v = (struct verdict){ .status = TEST_FAIL,
+				       .blame = BLAME_IMAGE,
+				       .code_name = "command-not-found",
+				       .message = arena_printf(
+					       arena, "the command could not be started: %s",
+					       o->message ? o->message : "") };
+		return;
+	}
+	if (!good) {
+		judge_death(o, c, arena, v);
+		if (!o->timed_out && !o->signal) {
+			v->code_name = "command-status";
+			v->message = arena_printf(arena, "it ended with status %d%s%s",
+						  o->exit_status, *words ? ", last words: " : "",
+						  last_line(words, c->root, arena));
+		}
+		return;
+	}
+	*v = (struct verdict){ .status = TEST_PASS };
+	if (!c->expect || strstr(words, c->expect))
+		return;
+	*v = (struct verdict){ .status = TEST_FAIL,
+			       .blame = BLAME_IMAGE,
+			       .code_name = "command-output",
+			       .message =
+				       arena_printf(arena,
+						    "its output does not hold \"%s\"; last words: "
+						    "%s",
+						    c->expect, last_line(words, c->root, arena)) };
+}
+
 void verdict_of(const struct probe_outcome *o, const struct verdict_context *context,
 		struct arena *arena, struct verdict *out)
 {
@@ -376,6 +451,10 @@ void verdict_of(const struct probe_outcome *o, const struct verdict_context *con
 		out->code_name = "no-report";
 		out->message = o && o->started ? "the probe ended during this test"
 					       : "the probe did not come to this test";
+		return;
+	}
+	if (context->command && o->ended) {
+		judge_command(o, context, arena, out);
 		return;
 	}
 	/* a library's exit handler may crash after its result: the result stands */

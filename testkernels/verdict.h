@@ -28,6 +28,8 @@ struct verdict_context {
 	bool driver_injected; /* a driver library was given to the image */
 	const char *driver_version, *module_version; /* of the host; NULL: unknown */
 	bool driver_from_image; /* the libcuda that answered is the image's own */
+	bool command;           /* a command of the manifest: its status and its output decide */
+	const char *expect;     /* what the output must hold; NULL: nothing */
 };
 
 /*

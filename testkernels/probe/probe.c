@@ -141,6 +141,8 @@ static void child_run(const struct step *step, int words, int results)
 	run = check_load_find(step->name);
 	if (!run)
 		run = check_run_find(step->name);
+	if (!run)
+		run = check_host_find(step->name);
 	if (run)
 		run(&step->check);
 	else
@@ -585,9 +587,11 @@ int main(int argc, char **argv)
 		return run_plan(&r, argv[2]);
 	}
 	if (argc >= 2 && strcmp(argv[1], "noop") == 0) {
+		if (argc >= 3)
+			dup2(1, SAY_FD);
 		say_begin(&s);
 		say_int(&s, "ok", 1);
-		say_end(&s);
+		say_end_framed(&s, argc >= 3 ? argv[2] : "");
 		return 0;
 	}
 	return 2;

@@ -12,7 +12,7 @@
  *                                   where the image's root is "/"). With a FRAME, each line goes to
  *                                   standard output behind that text, and the exit status is 0 when
  *                                   nothing failed, 1 when the image is to blame, else 3
- *   probe noop                      say {"ok":1} and end: does this way of starting work at all?
+ *   probe noop [FRAME]              say {"ok":1} and end: does this way of starting work at all?
  *
  * A plan is text, one test a line, fields separated by tabs:
  *   ID  TIMEOUT_MS  CHECK  ARGUMENT…
@@ -78,6 +78,7 @@ struct check_entry {
 /* By name, or NULL. */
 check_fn *check_load_find(const char *name);
 check_fn *check_run_find(const char *name);
+check_fn *check_host_find(const char *name);
 
 /* Begin a result line for `check`. */
 void result_begin(struct say *s, const struct check *check, const char *status);

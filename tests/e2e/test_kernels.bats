@@ -4,6 +4,7 @@ load common
 
 setup() {
 	work
+	export GPUIMG_STORE=$WORK/store
 	need cc jq
 	[ -e /lib64/ld-linux-x86-64.so.2 ] || skip "made for x86-64"
 	mkdir -p root/lib root/lib64

@@ -92,7 +92,8 @@ static int setup(void **state)
 	put_libc(f);
 	f->image.name = "rootfs:test";
 	f->image.rootfs = f->root;
-	f->options = (struct test_options){ .tmp_dir = f->dir, .timeout_ms = 20000 };
+	f->options =
+		(struct test_options){ .mode = "loader", .tmp_dir = f->dir, .timeout_ms = 20000 };
 	*state = f;
 	return 0;
 }

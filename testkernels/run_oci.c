@@ -1,0 +1,325 @@
+/*
+ * runc and crun on a bundle of ours.
+ * Source: OCI runtime specification 1.0.2, config.md, config-linux.md.
+ */
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/alloc.h"
+#include "base/fs.h"
+#include "base/process.h"
+#include "formats/json.h"
+#include "testkernels/rootdir.h"
+#include "testkernels/run_mode.h"
+
+static json_t *texts(const char *const *items)
+{
+	json_t *list = json_array();
+
+	for (; *items; items++)
+		json_push(list, json_text(*items));
+	return list;
+}
+
+static json_t *mount(const char *to, const char *type, const char *from, json_t *options)
+{
+	json_t *o = json_object();
+
+	json_put(o, "destination", json_text(to));
+	json_put(o, "type", json_text(type));
+	json_put(o, "source", json_text(from));
+	json_put(o, "options", options);
+	return o;
+}
+
+static void add_injected(const struct injection *in, json_t *mounts)
+{
+	for (size_t i = 0; i < in->edits.mounts.len; i++) {
+		const struct cdi_mount *m = &in->edits.mounts.items[i];
+		json_t *options = json_array();
+		bool bind = false;
+
+		for (size_t k = 0; k < m->options.count; k++) {
+			bind |= str_equal(m->options.items[k], "bind") ||
+				str_equal(m->options.items[k], "rbind");
+			json_push(options, json_text(m->options.items[k]));
+		}
+		if (!bind && !m->type)
+			json_push(options, json_text("rbind"));
+		json_push(mounts, mount(m->container_path, m->type ? m->type : "none", m->host_path,
+					options));
+	}
+}
+
+static json_t *mounts_json(const struct run_context *c, const char *probe_dir)
+{
+	static const char *const none[] = { "nosuid", "noexec", "nodev", NULL };
+	static const char *const dev[] = { "nosuid", "strictatime", "mode=755", "size=65536k",
+					   NULL };
+	static const char *const pts[] = { "nosuid",        "noexec",    "newinstance",
+					   "ptmxmode=0666", "mode=0620", NULL };
+	static const char *const tmp[] = { "nosuid", "nodev", "mode=1777", NULL };
+	static const char *const sys[] = { "nosuid", "noexec", "nodev", "ro", NULL };
+	static const char *const bound[] = { "rbind", "nosuid", "noexec", "nodev", "ro", NULL };
+	static const char *const probe[] = { "rbind", "ro", "rprivate", "nosuid", "nodev", NULL };
+	cleanup_free char *shm_size =
+		xasprintf("size=%" PRIu64, c->shm_bytes ? c->shm_bytes : UINT64_C(1) << 30);
+	const char *const shm[] = { "nosuid", "noexec", "nodev", "mode=1777", shm_size, NULL };
+	bool host_sys = c->host_network;
+	json_t *list = json_array();
+
+	json_push(list, mount("/proc", "proc", "proc", texts(none)));
+	json_push(list, mount("/dev", "tmpfs", "tmpfs", texts(dev)));
+	json_push(list, mount("/dev/pts", "devpts", "devpts", texts(pts)));
+	json_push(list, mount("/dev/shm", "tmpfs", "shm", texts(shm)));
+	json_push(list, mount("/tmp", "tmpfs", "tmpfs", texts(tmp)));
+	json_push(list, host_sys ? mount("/sys", "none", "/sys", texts(bound))
+				 : mount("/sys", "sysfs", "sysfs", texts(sys)));
+	if (c->injection)
+		add_injected(c->injection, list);
+	json_push(list, mount(PROBE_PLACE, "none", probe_dir, texts(probe)));
+	return list;
+}
+
+static json_t *process_json(const struct run_context *c, struct slice plan)
+{
+	cleanup_words struct words env = { 0 }, argv = { 0 };
+	json_t *o = json_object(), *user = json_object(), *gids = json_array();
+	json_t *none = json_object();
+
+	run_environment(c, &env);
+	run_arguments(c, PROBE_PLACE, plan, &argv);
+	words_end(&env);
+	words_end(&argv);
+	json_put(user, "uid", json_integer(c->user->uid));
+	json_put(user, "gid", json_integer(c->user->gid));
+	for (size_t i = 0; geteuid() == 0 && i < c->user->group_count; i++)
+		json_push(gids, json_integer(c->user->groups[i]));
+	for (size_t i = 0; geteuid() == 0 && c->injection && i < c->injection->edits.gids.len; i++)
+		json_push(gids, json_integer(c->injection->edits.gids.items[i]));
+	json_put(user, "additionalGids", gids);
+	json_put(none, "bounding", json_array());
+	json_put(none, "effective", json_array());
+	json_put(none, "permitted", json_array());
+	json_put(o, "args", texts((const char *const *)argv.items));
+	json_put(o, "env", texts((const char *const *)env.items));
+	json_put(o, "cwd", json_text(run_directory(c)));
+	json_put(o, "capabilities", none);
+	json_put(o, "noNewPrivileges", json_true());
+	json_put(o, "terminal", json_false());
+	json_put(o, "user", user);
+	return o;
+}
+
+static json_t *id_mapping(uint32_t inside, uint32_t outside)
+{
+	json_t *list = json_array(), *o = json_object();
+
+	json_put(o, "containerID", json_integer(inside));
+	json_put(o, "hostID", json_integer(outside));
+	json_put(o, "size", json_integer(1));
+	json_push(list, o);
+	return list;
+}
+
+/*
+ * One node, and the rule that lets it be opened: without one, runc on cgroup v1 makes a node whose
+ * open gives EPERM. Missing numbers come from the host's node.
+ */
+static void add_device(const struct cdi_node *n, json_t *devices, json_t *rules)
+{
+	struct stat st = { 0 };
+	bool there = stat(n->host_path, &st) == 0;
+	json_t *o = json_object(), *rule = json_object();
+	char type[2] = { n->type ? n->type : S_ISBLK(st.st_mode) ? 'b' : 'c', '\0' };
+	uint32_t major = n->has_number || !there ? n->major : major(st.st_rdev);
+	uint32_t minor = n->has_number || !there ? n->minor : minor(st.st_rdev);
+
+	json_put(o, "path", json_text(n->path));
+	json_put(o, "type", json_text(type));
+	json_put(o, "major", json_integer(major));
+	json_put(o, "minor", json_integer(minor));
+	json_put(o, "fileMode",
+		 json_integer(n->has_mode ? n->mode
+			      : there     ? st.st_mode & 0777
+					  : 0666));
+	json_put(o, "uid", json_integer(n->has_uid ? n->uid : 0));
+	json_put(o, "gid", json_integer(n->has_gid ? n->gid : 0));
+	json_push(devices, o);
+	json_put(rule, "allow", json_true());
+	json_put(rule, "type", json_text(type));
+	json_put(rule, "major", json_integer(major));
+	json_put(rule, "minor", json_integer(minor));
+	json_put(rule, "access", json_text(n->permissions));
+	if (n->permissions[0])
+		json_push(rules, rule);
+	else
+		json_decref(rule);
+}
+
+static void add_devices(const struct injection *in, json_t *linux_part)
+{
+	json_t *devices = json_array(), *rules = json_array(), *resources = json_object();
+
+	for (size_t i = 0; i < in->edits.nodes.len; i++)
+		add_device(&in->edits.nodes.items[i], devices, rules);
+	json_put(linux_part, "devices", devices);
+	json_put(resources, "devices", rules);
+	json_put(linux_part, "resources", resources);
+}
+
+/* A plain user's runtime binds the host's node of the same path, whatever the numbers: say so. */
+static void bind_devices(const struct injection *in, json_t *mounts)
+{
+	static const char *const options[] = { "bind", "nosuid", "noexec", NULL };
+
+	for (size_t i = 0; i < in->edits.nodes.len; i++)
+		json_push(mounts, mount(in->edits.nodes.items[i].path, "none",
+					in->edits.nodes.items[i].host_path, texts(options)));
+}
+
+static json_t *linux_json(const struct run_context *c)
+{
+	static const char *const kinds[] = { "mount", "pid", "ipc", "uts" };
+	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list",
+					      "/sys/firmware", NULL };
+	static const char *const read_only[] = { "/proc/bus",           "/proc/fs",
+						 "/proc/irq",           "/proc/sys",
+						 "/proc/sysrq-trigger", NULL };
+	json_t *o = json_object(), *namespaces = json_array();
+	bool root = geteuid() == 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds) + 2; i++) {
+		const char *kind = i < ARRAY_LEN(kinds)                        ? kinds[i]
+				   : i == ARRAY_LEN(kinds) && !c->host_network ? "network"
+				   : i == ARRAY_LEN(kinds) + 1 && !root        ? "user"
+									       : NULL;
+		json_t *n = json_object();
+
+		json_put(n, "type", json_text(kind ? kind : ""));
+		if (kind)
+			json_push(namespaces, n);
+		else
+			json_decref(n);
+	}
+	json_put(o, "namespaces", namespaces);
+	json_put(o, "maskedPaths", texts(masked));
+	json_put(o, "readonlyPaths", texts(read_only));
+	if (root && c->injection)
+		add_devices(c->injection, o);
+	if (!root) {
+		json_put(o, "uidMappings", id_mapping(c->user->uid, geteuid()));
+		json_put(o, "gidMappings", id_mapping(c->user->gid, getegid()));
+	}
+	return o;
+}
+
+static int write_bundle(const struct run_context *c, const struct root_view *view, const char *root,
+			const char *probe_dir, const char *bundle, struct slice plan,
+			struct error *err)
+{
+	cleanup_json json_t *o = json_object();
+	cleanup_strbuf struct strbuf text = { 0 };
+	cleanup_free char *path = fs_join(bundle, "config.json");
+	json_t *root_part = json_object(), *mounts = mounts_json(c, probe_dir);
+
+	if (c->injection && geteuid() != 0)
+		bind_devices(c->injection, mounts);
+	json_put(root_part, "path", json_text(root));
+	json_put(root_part, "readonly", json_boolean(!root_view_writable(view)));
+	json_put(o, "ociVersion", json_text("1.0.2"));
+	json_put(o, "hostname", json_text("gpuimg"));
+	json_put(o, "process", process_json(c, plan));
+	json_put(o, "root", root_part);
+	json_put(o, "mounts", mounts);
+	json_put(o, "linux", linux_json(c));
+	json_pretty(o, &text);
+	if (fs_mkdirs(AT_FDCWD, bundle, err) < 0)
+		return -1;
+	return fs_write(AT_FDCWD, path, strbuf_slice(&text), 0600, err);
+}
+
+/* The runtime itself may have been ended, and what it started must be as well. */
+static void end_container(const char *program, const char *state)
+{
+	const char *const argv[] = {
+		program, "--root", state, "delete", "--force", "gpuimg", NULL
+	};
+	struct process p = { .argv = argv, .timeout_ms = 20000 };
+	cleanup_process struct process_result result = { 0 };
+	struct error ignored = { 0 };
+
+	ignore_result(process_run(&p, &result, &ignored));
+}
+
+static int run(const char *program, const struct run_context *c, struct slice plan,
+	       struct launch_result *out, struct error *err)
+{
+	cleanup_free char *view_dir = fs_join(c->scratch, "view"), *root = NULL;
+	cleanup_free char *state = fs_join(c->scratch, "state");
+	cleanup_free char *bundle = fs_join(c->scratch, "bundle");
+	cleanup_free char *probe_dir = run_prepare(c, "probe-dir", plan, err);
+	struct root_view view = { c->view, c->root, c->edits, view_dir };
+	const char *const argv[] = { program, "--root",   state,  "run",    "--preserve-fds",
+				     "1",     "--bundle", bundle, "gpuimg", NULL };
+	struct launch launch = { .argv = argv,
+				 .cwd = "/",
+				 .inherit_path = true,
+				 .timeout_ms = c->timeout_ms,
+				 .view = &view };
+	cleanup_words struct words env = { 0 };
+	int rc;
+
+	if (!probe_dir || root_view_prepare(&view, &root, err) < 0 ||
+	    write_bundle(c, &view, root, probe_dir, bundle, plan, err) < 0)
+		return -1;
+	words_addf(&env, "PATH=%s", getenv("PATH") ? getenv("PATH") : "/usr/sbin:/usr/bin:/bin");
+	words_addf(&env, "XDG_RUNTIME_DIR=%s", c->scratch);
+	words_end(&env);
+	launch.env = (const char *const *)env.items;
+	rc = launch_run(&launch, out, err);
+	if (rc < 0 || out->timed_out || out->exit_status != 0)
+		end_container(program, state);
+	return rc;
+}
+
+static int run_runc(const struct run_context *c, struct slice plan, struct launch_result *out,
+		    struct error *err)
+{
+	return run("runc", c, plan, out, err);
+}
+
+static int run_crun(const struct run_context *c, struct slice plan, struct launch_result *out,
+		    struct error *err)
+{
+	return run("crun", c, plan, out, err);
+}
+
+/* Found before it is started, since crun checks it before it looks at its options. */
+static char *crun_refused(void)
+{
+	static const char file[] = "/sys/fs/cgroup/unified/cgroup.controllers";
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error ignored = { 0 };
+
+	if (fs_read(AT_FDCWD, file, 64 * KIB, &text, &ignored) < 0 ||
+	    !slice_trim(strbuf_slice(&text)).len)
+		return NULL;
+	return xstrdup("this machine's control groups are hybrid (v1 with controllers in "
+		       "/sys/fs/cgroup/unified), which crun refuses");
+}
+
+const struct run_mode run_mode_runc = {
+	.name = "runc",
+	.program = "runc",
+	.container = true,
+	.run = run_runc,
+};
+
+const struct run_mode run_mode_crun = {
+	.name = "crun",
+	.program = "crun",
+	.container = true,
+	.refused = crun_refused,
+	.run = run_crun,
+};
