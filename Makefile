@@ -287,6 +287,13 @@ deb: all $(pages) ## a Debian package in build/dist (needs dpkg-dev)
 dist: all $(pages) ## a portable tarball in build/dist that runs on other distributions
 	@mkdir -p $O/dist && packaging/dist $O/dist
 
+image: all $(pages) ## gpuimg's own image in build/image/out, built, judged and tested by itself (needs a network)
+	@rm -rf $O/image && mkdir -p $O/image/gpuimg && cp manifests/library/gpuimg.yaml $O/image/
+	@$(MAKE) --no-print-directory install DESTDIR=$(abspath $O)/image/gpuimg PREFIX=/usr >/dev/null
+	$Q$O/gpuimg build $O/image/gpuimg.yaml --to oci:$O/image/out
+	$Q$O/gpuimg lint oci:$O/image/out --fail-on info
+	$Q$O/gpuimg test oci:$O/image/out
+
 check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, debootstrap and a network)
 	@packaging/check-dist $O/dist/gpuimg-*-$$(uname -m).tar.gz bullseye trixie
 
@@ -294,4 +301,4 @@ clean: ## remove what was built
 	rm -rf build
 
 .PHONY: check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
-	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo deb dist check-dist install clean FORCE
+	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo deb dist image check-dist install clean FORCE

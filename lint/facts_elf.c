@@ -76,6 +76,17 @@ static bool is_data(const struct elf_section *s)
 	return s->type == 1 && (s->flags & 2) && !(s->flags & 4); /* contents, loaded, no code */
 }
 
+/*
+ * Names of the driver's libraries of every kind in one file are a list, such as tools for containers
+ * have one: nothing that a program opens all of is known.
+ */
+static bool lists_driver(unsigned opens)
+{
+	const unsigned all = OPENS_COMPUTE | OPENS_UTILITY | OPENS_VIDEO | OPENS_GRAPHICS;
+
+	return (opens & all) == all;
+}
+
 static void look_at_sections(const struct elf *elf, struct elf_facts *facts)
 {
 	for (size_t i = 0; i < elf->sections.len; i++) {
@@ -85,6 +96,10 @@ static void look_at_sections(const struct elf *elf, struct elf_facts *facts)
 		if (is_data(s) && slice_starts(s->name, ".rodata") &&
 		    slice_sub(elf->file, s->offset, s->size, &part))
 			facts->names_gpu |= names_gpu_library(part, &facts->opens);
+	}
+	if (lists_driver(facts->opens)) {
+		facts->names_gpu = false;
+		facts->opens = 0;
 	}
 }
 

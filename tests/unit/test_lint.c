@@ -135,7 +135,7 @@ static void test_an_entry_that_leaves_the_root_is_told_and_belongs_nowhere(void 
 	release(&t);
 }
 
-/* This very program, as a file of an image. */
+/* This very program, as a file of an image. It has the table of the driver's libraries in it. */
 static void test_elf_files_in_layers_are_read(void **state)
 {
 	cleanup_strbuf struct strbuf exe = { 0 };
@@ -148,6 +148,8 @@ static void test_elf_files_in_layers_are_read(void **state)
 	judge_with(&t, "layer\nfile usr/bin/app 0755 @exe\n", &blob, 1);
 	assert_non_null(finding(&t, "LNK001")); /* there is no C library */
 	assert_string_equal(finding(&t, "LNK001")->path, "/usr/bin/app");
+	assert_null(finding(&t, "ENV001"));
+	assert_null(finding(&t, "ENV003"));
 	release(&t);
 }
 
