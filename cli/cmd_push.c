@@ -2,6 +2,7 @@
 #include "base/vec.h"
 #include "cli/command.h"
 #include "cli/image_copy.h"
+#include "cli/interrupt.h"
 #include "registry/transfer.h"
 
 static const struct option options[] = {
@@ -98,21 +99,25 @@ static void show_progress(void *user, const struct push_progress *p)
 	struct registry_arg *w = user;
 	char digest[DIGEST_TEXT_MAX], size[32], resumed[32];
 	const struct push_blob *blob = p->blob;
+	cleanup_free char *name = NULL;
 
 	pthread_mutex_lock(&w->lock);
 	digest_text(&blob->digest, digest);
 	digest[19] = 0;
+	name = xasprintf("%s %" PRIu64 "%%", digest,
+			 blob->size ? p->blob_bytes * 100 / blob->size : 100);
 	if (blob->state == PUSH_PRESENT || blob->state == PUSH_MOUNTED)
 		w->progress.present_bytes += blob->size;
 	if (blob->state == PUSH_SENDING && blob->bytes_sent == 0 && p->blob_bytes) {
 		w->progress.present_bytes += p->blob_bytes;
+		progress_end(&w->progress);
 		out_note(w->out, "%s resumed at %s of %s", digest, out_size(p->blob_bytes, resumed),
 			 out_size(blob->size, size));
 	}
 	if (blob->state < ARRAY_LEN(words) && words[blob->state])
 		out_verbose(w->out, "%s %s (%s)", digest, words[blob->state],
 			    out_size(blob->size, size));
-	progress_bytes(&w->progress, digest, p->done_bytes, p->total_bytes);
+	progress_bytes(&w->progress, name, p->done_bytes, p->total_bytes);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -151,6 +156,7 @@ static int push(const struct invocation *in, struct push_arguments *a, struct er
 {
 	cleanup_push_result struct push_result result = { 0 };
 	cleanup_source struct image_source *source = NULL;
+	struct interrupt watch;
 	struct image_name name;
 	int rc;
 
@@ -160,7 +166,9 @@ static int push(const struct invocation *in, struct push_arguments *a, struct er
 	if (!source)
 		return -1;
 	a->request.source = source;
+	interrupt_begin(&watch, &a->registry, "what arrived is kept; the same call goes on there");
 	rc = transfer_push(&a->request, &result, err);
+	interrupt_end(&watch);
 	progress_end(&a->registry.progress);
 	if (rc == 0)
 		report(in, a, &result);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "builder/workdir.h"
+#include "cli/interrupt.h"
 #include "oci/docker_write.h"
 #include "oci/image.h"
 #include "oci/layout.h"
@@ -90,10 +91,13 @@ static void show_pull(void *user, const struct pull_progress *p)
 {
 	struct registry_arg *w = user;
 	char digest[DIGEST_TEXT_MAX], size[32];
+	cleanup_free char *name = NULL;
 
 	pthread_mutex_lock(&w->lock);
 	digest_text(p->blob, digest);
 	digest[19] = 0;
+	name = xasprintf("%s %" PRIu64 "%%", digest,
+			 p->blob_size ? p->blob_bytes * 100 / p->blob_size : 100);
 	if (p->begun && p->resumed_bytes) {
 		w->progress.present_bytes += p->resumed_bytes;
 		progress_end(&w->progress);
@@ -101,7 +105,7 @@ static void show_pull(void *user, const struct pull_progress *p)
 	}
 	if (p->done)
 		out_verbose(w->out, "%s %s", digest, p->was_there ? "is there" : "received");
-	progress_bytes(&w->progress, digest, p->done_bytes, p->total_bytes);
+	progress_bytes(&w->progress, name, p->done_bytes, p->total_bytes);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -109,11 +113,14 @@ static void show_push(void *user, const struct push_progress *p)
 {
 	struct registry_arg *w = user;
 	char digest[DIGEST_TEXT_MAX];
+	cleanup_free char *name = NULL;
 
 	pthread_mutex_lock(&w->lock);
 	digest_text(&p->blob->digest, digest);
 	digest[19] = 0;
-	progress_bytes(&w->progress, digest, p->done_bytes, p->total_bytes);
+	name = xasprintf("%s %" PRIu64 "%%", digest,
+			 p->blob->size ? p->blob_bytes * 100 / p->blob->size : 100);
+	progress_bytes(&w->progress, name, p->done_bytes, p->total_bytes);
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -354,6 +361,7 @@ static int choose(struct running *r, struct error *err)
 int image_copy_run(const struct image_copy *copy, struct error *err)
 {
 	cleanup(running_release) struct running r = { .copy = copy };
+	cleanup_interrupt struct interrupt watch = { 0 };
 
 	if (option_number(copy->in, "parallel", 1, 64, 4, &r.parallel, err) < 0 ||
 	    option_number(copy->in, "range-size", 1, 65536, 64, &r.range_mib, err) < 0 ||
@@ -362,5 +370,6 @@ int image_copy_run(const struct image_copy *copy, struct error *err)
 	r.opened = image_copy_source(&copy->from, &copy->registry->client, err);
 	if (!r.opened || choose(&r, err) < 0)
 		return -1;
+	interrupt_begin(&watch, copy->registry, "what came is kept; the same call goes on there");
 	return r.to.kind == TO_REGISTRY ? to_registry(&r, err) : to_files(&r, err);
 }

@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/fs.h"
 
 enum {
@@ -32,7 +33,9 @@ struct exchange {
 	struct http_response *out;
 	struct error *err;
 	uint64_t body_limit;
-	bool local_failure; /* *err is set by us */
+	uint64_t stall_ms, moved_ms; /* patience for the answer's head; when it began to count */
+	bool headed;                 /* the head has come */
+	bool local_failure;          /* *err is set by us */
 };
 
 /* Text of URLs. */
@@ -292,7 +295,12 @@ static size_t on_header(char *data, size_t size, size_t count, void *user)
 
 	if (slice_starts(line, "HTTP/")) {
 		strbuf_truncate(h, 0); /* of an interim answer or a proxy's */
+		x->headed = false;
 		return line.len;
+	}
+	if (!value.len) {
+		x->headed = true;
+		x->moved_ms = clock_ms(CLOCK_BOOTTIME);
 	}
 	if (!colon || h->len + line.len > HEADER_BYTES_MAX || memchr(line.data, 0, line.len))
 		return line.len;
@@ -373,6 +381,8 @@ static size_t on_read(char *buf, size_t size, size_t count, void *user)
 	if (want && want == left && check_body_end(x) < 0)
 		goto abort_transfer;
 	x->out->body_sent += want;
+	x->moved_ms = clock_ms(CLOCK_BOOTTIME);
+	x->headed = false;
 	return want;
 abort_transfer:
 	x->local_failure = true;
@@ -387,6 +397,16 @@ static int on_seek(void *user, curl_off_t offset, int origin)
 	if (origin == SEEK_SET && offset == 0 && x->out->body_sent == 0)
 		return CURL_SEEKFUNC_OK;
 	return CURL_SEEKFUNC_FAIL;
+}
+
+/* A head that comes byte by byte is never slow enough for curl's own limit. */
+static int on_progress(void *user, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+		       curl_off_t up)
+{
+	const struct exchange *x = user;
+
+	(void)down_total, (void)down, (void)up_total, (void)up;
+	return !x->headed && clock_ms(CLOCK_BOOTTIME) - x->moved_ms > x->stall_ms;
 }
 
 /* One exchange. */
@@ -472,10 +492,14 @@ static void set_tls(const struct http_client *c, bool home)
 		curl_easy_setopt(curl, CURLOPT_SSLKEY, c->client_key);
 }
 
-static void set_limits(const struct http_client *c, const struct http_request *r)
+static void set_limits(const struct http_client *c, struct exchange *x)
 {
-	uint64_t stall_ms = r->stall_timeout_ms ? r->stall_timeout_ms : c->stall_timeout_ms;
+	uint64_t said_ms = x->request->stall_timeout_ms;
+	uint64_t stall_ms = said_ms ? said_ms : c->stall_timeout_ms;
 
+	x->stall_ms = stall_ms + c->connect_timeout_ms;
+	x->moved_ms = clock_ms(CLOCK_BOOTTIME);
+	x->headed = false;
 	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_timeout_ms);
 	curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_TIME, (long)((stall_ms + 999) / 1000));
@@ -496,6 +520,9 @@ static void set_callbacks(CURL *curl, struct exchange *x)
 	curl_easy_setopt(curl, CURLOPT_READDATA, x);
 	curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, on_seek);
 	curl_easy_setopt(curl, CURLOPT_SEEKDATA, x);
+	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, x);
+	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 }
 
 static enum http_failure classify(CURLcode rc)
@@ -536,6 +563,8 @@ static int report_failure(struct exchange *x, const char *url, const char *metho
 	curl_easy_getinfo(x->curl, CURLINFO_CONNECT_TIME, &connected);
 	if (rc == CURLE_OPERATION_TIMEDOUT && connected <= 0)
 		x->out->failure = HTTP_FAILURE_CONNECT;
+	if (rc == CURLE_ABORTED_BY_CALLBACK)
+		detail = "the answer did not come in time";
 	if (!*detail)
 		detail = curl_easy_strerror(rc);
 	if (x->out->failure == HTTP_FAILURE_CERTIFICATE)
@@ -580,7 +609,7 @@ static int exchange_once(struct http_client *c, struct exchange *x, const char *
 	curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, x->request->own_connection ? 1L : 0L);
 	curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, x->request->own_connection ? 1L : 0L);
 	set_tls(c, home);
-	set_limits(c, x->request);
+	set_limits(c, x);
 	set_callbacks(curl, x);
 	rc = curl_easy_perform(curl);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL);

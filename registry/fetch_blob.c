@@ -107,6 +107,10 @@ static enum outcome judge(struct client *c, const struct part *p, const struct h
 		return err->code == ERROR_INTEGRITY && p->begun ? NEXT : GIVE_UP;
 	if (rc == 0 && r->status / 100 == 2)
 		return p->fetch->position == end_of(p->fetch) ? FETCHED : AGAIN;
+	/* an address that storage gave for a while only; the registry gives another */
+	if (rc == 0 && (r->status == 403 || r->status == 400 || r->status == 401) &&
+	    !http_same_origin(client_repository_url(client_repository_of(c)), r->url))
+		return AGAIN;
 	return client_last_transient(c) ? AGAIN : NEXT;
 }
 

@@ -40,6 +40,7 @@ struct pull_job {
 	struct pool_job base; /* first */
 	struct puller *puller;
 	const struct descriptor *desc;
+	uint64_t blob_bytes; /* that are there; under the puller's lock */
 };
 
 /* Progress. */
@@ -49,6 +50,8 @@ static void tell(struct pull_job *job, struct pull_progress what)
 	struct puller *p = job->puller;
 
 	what.blob = &job->desc->digest;
+	what.blob_bytes = job->blob_bytes;
+	what.blob_size = job->desc->size;
 	what.done_bytes = p->done_bytes;
 	what.total_bytes = p->total_bytes;
 	if (p->request->progress)
@@ -75,6 +78,7 @@ static int watched_write(struct sink *base, const void *data, size_t len, struct
 	pthread_mutex_lock(&p->lock);
 	stop = p->stop;
 	p->done_bytes += len;
+	s->job->blob_bytes += len;
 	p->out->bytes_received += len;
 	tell(s->job, (struct pull_progress){ 0 });
 	pthread_mutex_unlock(&p->lock);
@@ -140,6 +144,7 @@ static void take_back(struct pull_job *job, uint64_t bytes)
 {
 	pthread_mutex_lock(&job->puller->lock);
 	job->puller->done_bytes -= bytes;
+	job->blob_bytes -= MIN(bytes, job->blob_bytes);
 	pthread_mutex_unlock(&job->puller->lock);
 }
 
@@ -156,6 +161,7 @@ static int fill_partial(struct pull_job *job, int fd, struct blob_fetch *f, stru
 			return -1;
 		pthread_mutex_lock(&p->lock);
 		p->done_bytes += f->position;
+		job->blob_bytes = f->position;
 		p->out->bytes_resumed += f->position;
 		tell(job, (struct pull_progress){ .begun = true, .resumed_bytes = f->position });
 		pthread_mutex_unlock(&p->lock);
@@ -183,6 +189,7 @@ static bool on_piece(void *user, uint64_t bytes)
 	pthread_mutex_lock(&p->lock);
 	stop = p->stop;
 	p->done_bytes += bytes;
+	job->blob_bytes += bytes;
 	p->out->bytes_received += bytes;
 	tell(job, (struct pull_progress){ 0 });
 	pthread_mutex_unlock(&p->lock);
@@ -269,6 +276,7 @@ static int fill_ranged(struct pull_job *job, int fd, const char *record, struct 
 		return -1;
 	pthread_mutex_lock(&p->lock);
 	p->done_bytes += there;
+	job->blob_bytes = there;
 	p->out->bytes_resumed += there;
 	tell(job, (struct pull_progress){ .begun = true, .resumed_bytes = there });
 	pthread_mutex_unlock(&p->lock);
@@ -367,6 +375,7 @@ static int pull_blob(struct pull_job *job, struct error *err)
 	p->out->blobs_there += there;
 	if (there)
 		p->done_bytes += job->desc->size;
+	job->blob_bytes = job->desc->size;
 	tell(job, (struct pull_progress){ .done = true, .was_there = there });
 	pthread_mutex_unlock(&p->lock);
 	return 0;

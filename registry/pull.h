@@ -13,8 +13,9 @@
 
 struct pull_progress {
 	const struct digest *blob;
-	uint64_t resumed_bytes; /* of this blob, when it is begun: what was there of it */
-	bool was_there;         /* the layout had it */
+	uint64_t blob_bytes, blob_size; /* that are there of it, and all */
+	uint64_t resumed_bytes;         /* of this blob, when it is begun: what was there of it */
+	bool was_there;                 /* the layout had it */
 	bool begun, done;
 	uint64_t done_bytes, total_bytes; /* of all blobs */
 };

@@ -107,11 +107,15 @@ static ssize_t part_read(struct stream *base, void *buf, size_t len, struct erro
 	if (!s->left && e->position < size_of(e))
 		return 0;
 	n = stream_read(e->verified, buf, s->left ? (size_t)MIN((uint64_t)len, s->left) : len, err);
-	if (n > 0) {
-		s->left -= (uint64_t)n;
-		e->position += (uint64_t)n;
-		e->u->moved(e->u->user, e->position, (uint64_t)n);
+	if (n < 0) {
+		cleanup_free char *blob = client_say_blob("blob", &e->u->desc->digest);
+
+		return error_wrap(err, "%s of the image", blob);
 	}
+	s->left -= (uint64_t)n;
+	e->position += (uint64_t)n;
+	if (n)
+		e->u->moved(e->u->user, e->position, (uint64_t)n);
 	return n;
 }
 

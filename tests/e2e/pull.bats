@@ -117,7 +117,7 @@ big() { basename "$(find layout/blobs -size +1M)"; }
 # Bytes asked for: the ranges of the big blob, in order.
 ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range // "all"] | join(" ")' requests; }
 
-@test "a line that is cut again and again delays a pull only" {
+@test "P1 P4 a line that is cut again and again delays a pull only" {
 	pull_server cut 2500000
 	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
 	[ "$(digest_of got v1)" = "$DIGEST" ]
@@ -125,7 +125,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$(ranges)" == all\ bytes=*-\ bytes=*-\ bytes=*- ]]
 }
 
-@test "ranges that are ignored or misread cost time, not correctness" {
+@test "P2 P3 ranges that are ignored or misread cost time, not correctness" {
 	pull_server ignore 2500000
 	gpuimg pull "$REGISTRY/app:v1" oci:one:v1
 	same_blobs layout one
@@ -135,7 +135,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$(ranges)" == all\ bytes=*-\ all ]]
 }
 
-@test "what a killed pull got is where the next goes on" {
+@test "P12 what a killed pull got is where the next goes on" {
 	pull_server cut 3000000
 	mkdir -p store/partials
 	head -c 4000000 "layout/blobs/sha256/$(big)" >"store/partials/sha256-$(big)"
@@ -216,7 +216,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	same_blobs layout other
 }
 
-@test "a registry that lies about bytes, sizes, digests or encodings is found out" {
+@test "P5 P6 P15 P17 a registry that lies about bytes, sizes, digests or encodings is found out" {
 	pull_server flip-once
 	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
 	same_blobs layout got
@@ -235,7 +235,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$output" == *"another digest"* ]]
 }
 
-@test "credentials do not follow a redirect to another host" {
+@test "P7 credentials do not follow a redirect to another host" {
 	start_server pull_server.py "$WORK/layout" "$WORK/foreign" good 1
 	local foreign=$PORT
 	pull_server redirect "$foreign"
@@ -247,7 +247,47 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[ "$(jq -s 'map(.credentials) | any' foreign)" = false ]
 }
 
-@test "too small a disk is said before anything comes" {
+@test "P9 storage whose addresses run out is not the end: the registry gives another" {
+	start_server pull_server.py "$WORK/layout" "$WORK/foreign" expired
+	pull_server redirect "$PORT"
+	docker_config joe s3cret
+	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	same_blobs layout got
+	[ "$(grep -c "$(big)" foreign)" = 2 ]
+}
+
+@test "P18 Docker's first kind of manifest is refused by its name" {
+	pull_server schema1
+	run -3 gpuimg pull "$REGISTRY/app:v1" oci:got:v1
+	[[ "$output" == *"schema"*1* ]]
+}
+
+@test "P11 a disk that fills up meanwhile: what came is kept, and the layout stays whole" {
+	need unshare
+	local own=-rm # a name space for mounts; root needs none for users, and in a chroot gets none
+	[ "$(id -u)" -ne 0 ] || own=-m
+	unshare $own true 2>/dev/null || skip "no name space for mounts here"
+	pull_server slow 6000000
+	mkdir disk
+	cat >fill.sh <<-END
+		set -e
+		mount -t tmpfs -o size=12m none disk
+		GPUIMG_STORE=$WORK/disk/store '$GPUIMG' pull --progress none $REGISTRY/app:v1 oci:disk/got:v1 2>printed &
+		pid=\$!
+		while [ ! -e disk/store/partials/sha256-$(big) ]; do sleep 0.02; done
+		head -c 8000000 /dev/zero >disk/filler || true
+		wait \$pid && exit 1
+		[ -z "\$(ls disk/got/blobs/sha256/$(big) 2>/dev/null)" ]
+		rm disk/filler
+		GPUIMG_STORE=$WORK/disk/store '$GPUIMG' pull --progress none $REGISTRY/app:v1 oci:disk/got:v1 2>>printed
+		diff -r layout/blobs disk/got/blobs
+	END
+	run -0 unshare $own bash fill.sh
+	grep -q "the disk is full; what came is kept" printed
+	grep -q "resumed at" printed
+}
+
+@test "P11 too small a disk is said before anything comes" {
 	need unshare
 	local own=-rm # a name space for mounts; root needs none for users, and in a chroot gets none
 	[ "$(id -u)" -ne 0 ] || own=-m
@@ -259,7 +299,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$(ranges)" == "" ]]
 }
 
-@test "tags are listed over all pages, repositories where the registry tells" {
+@test "R4 tags are listed over all pages, repositories where the registry tells" {
 	pull_server good
 	run -0 gpuimg ls "$REGISTRY/app"
 	[ "$output" = $'a\nb\nc\nz' ]
@@ -308,7 +348,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$output" == *"log in"* ]]
 }
 
-@test "login hands over to the helper that the file names" {
+@test "A1 login hands over to the helper that the file names" {
 	start_registry_auth joe s3cret
 	mkdir -p .docker bin
 	echo '{"credsStore":"test"}' >.docker/config.json
@@ -321,7 +361,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[ ! -e kept ]
 }
 
-@test "a pull over TLS trusts the CA that is named" {
+@test "T1 a pull over TLS trusts the CA that is named" {
 	start_registry_tls
 	gpuimg push -q --tls-ca "$REGISTRY_CA" oci:layout:v1 "docker://$REGISTRY/app:v1"
 	run -3 gpuimg pull "$REGISTRY/app:v1" oci:got:v1
@@ -336,7 +376,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$output" == *"me.cert: there is no key with it"* ]]
 }
 
-@test "a registry that wants a certificate of ours gets the one of certs.d" {
+@test "T2 a registry that wants a certificate of ours gets the one of certs.d" {
 	local dir=.config/containers/certs.d
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=client -keyout me.key -out me.cert 2>/dev/null
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \

@@ -42,7 +42,7 @@ start_registry_auth() {
 }
 
 # A registry whose challenge names a token server: start_registry_token USER PASSWORD [LIFE_S].
-# Each token call is a line of $TOKEN_LOG.
+# Each token call is a line of $TOKEN_LOG. TOKEN_FAULTS, if set, are rules for a proxy in front of it.
 start_registry_token() {
 	need openssl python3
 	local dir=$BATS_TEST_TMPDIR/token port
@@ -59,8 +59,14 @@ start_registry_token() {
 		sleep 0.05
 	done
 	port=$(cat "$dir/port")
+	if [ "${#TOKEN_FAULTS[@]}" -gt 0 ]; then
+		mkdir -p "$dir/proxy"
+		start_server fault_proxy.py "$port" "$dir/proxy" "${TOKEN_FAULTS[@]}"
+		port=$PORT
+	fi
+	TOKEN_REALM=http://127.0.0.1:$port/token
 	start_registry_with \
-		"auth: {token: {realm: \"http://127.0.0.1:$port/token\", service: svc, issuer: iss, rootcertbundle: $dir/cert.pem}}"
+		"auth: {token: {realm: \"$TOKEN_REALM\", service: svc, issuer: iss, rootcertbundle: $dir/cert.pem}}"
 }
 
 # A registry over TLS with a CA of its own: $REGISTRY_CA.

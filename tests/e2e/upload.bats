@@ -259,7 +259,7 @@ learned() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 	sent_at_most 300000
 }
 
-@test "Harbor answers Basic once it saw a token; the password goes to the token server only" {
+@test "U16 Harbor answers Basic once it saw a token; the password goes to the token server only" {
 	start_persona harbor joe s3cret-canary
 	docker_config joe s3cret-canary
 	start_proxy
@@ -272,7 +272,7 @@ learned() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 	sent_at_most 1000
 }
 
-@test "NGC's challenge: no service, and a realm that has a query" {
+@test "A4 NGC's challenge: no service, and a realm that has a query" {
 	start_persona ngc '$oauthtoken' key-canary
 	start_proxy
 	docker_config '$oauthtoken' key-canary
@@ -401,7 +401,7 @@ killed_at() {
 	arrived
 }
 
-@test "no credential in what is printed, in the journal, or in what is remembered" {
+@test "A3 no credential in what is printed, in the journal, or in what is remembered" {
 	start_persona harbor joe s3cret-canary
 	start_proxy --hold 3000000
 	docker_config joe s3cret-canary
@@ -421,6 +421,244 @@ killed_at() {
 	start_proxy
 	XDG_STATE_HOME=/proc/nowhere push
 	curl -sfo got "http://$REGISTRY/v2/$NAME/manifests/1" -H "Accept: application/vnd.oci.image.manifest.v1+json"
+}
+
+# Tokens.
+
+@test "U11 401 at the PUT costs one token, and not the layer again" {
+	start_registry_token joe s3cret 300
+	docker_config joe s3cret
+	start_proxy "PUT uploads 1 status 401 WWW-Authenticate: Bearer realm=\"$TOKEN_REALM\",service=\"svc\",error=\"invalid_token\""
+	docker_config joe s3cret
+	push
+	AUTH=joe:s3cret
+	[ "$(wc -l <"$TOKEN_LOG")" = 2 ]
+	sent_at_most 0
+	stop_registry
+}
+
+@test "U12 401 at a PATCH costs no byte of its body" {
+	start_registry_token joe s3cret 300
+	docker_config joe s3cret
+	start_proxy "PATCH . 1 status 401 WWW-Authenticate: Bearer realm=\"$TOKEN_REALM\",service=\"svc\",error=\"invalid_token\""
+	docker_config joe s3cret
+	push
+	[ "$(jq -s 'map(select(.method == "PATCH"))[0].body' "$PROXY/log")" = 0 ]
+	[ "$(wc -l <"$TOKEN_LOG")" = 2 ]
+	sent_at_most 0
+	stop_registry
+}
+
+@test "U13 tokens that live 3 seconds are renewed before they end, part by part" {
+	start_registry_token joe s3cret 3
+	docker_config joe s3cret
+	start_proxy "PATCH . * stall 0.5"
+	docker_config joe s3cret
+	known '"body_max":1048576,"resume":true'
+	push -j 1
+	[ "$(requests PATCH .)" -ge 9 ]
+	[ "$(wc -l <"$TOKEN_LOG")" -le 10 ]
+	[ "$(jq -s 'map(select(.what == 401 and .path != "/v2/")) | length' "$PROXY/log")" = 0 ]
+	stop_registry
+}
+
+@test "U14 a token server that is down for a while is asked again" {
+	TOKEN_FAULTS=("GET token 1 cut 0" "GET token 1-2 status 503")
+	start_registry_token joe s3cret 300
+	TOKEN_FAULTS=()
+	docker_config joe s3cret
+	start_proxy
+	docker_config joe s3cret
+	push
+	stop_registry
+}
+
+@test "U17 a token server of another's, without TLS, or inside the network learns nothing" {
+	local realm
+	docker_config joe s3cret-canary
+	for realm in http://token.example.org/t https://token.example.org/t http://169.254.169.254/latest file:///etc/passwd; do
+		REGISTRY=$SHARED_REGISTRY
+		start_proxy "GET /v2/ 1-9 status 401 WWW-Authenticate: Bearer realm=\"$realm\""
+		docker_config joe s3cret-canary
+		run -3 gpuimg push -v "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+		[[ "$output" == *"gets no credentials"* ]]
+		[[ "$output" != *canary* ]]
+	done
+}
+
+@test "U47 clocks that are 10 minutes apart make no loop of tokens" {
+	local kind
+	for kind in early late; do
+		start_persona $kind joe s3cret
+		docker_config joe s3cret
+		start_proxy
+		docker_config joe s3cret
+		push
+		[ "$(jq -s 'map(select(.path == "/token")) | length' "$PERSONA/log")" -le 2 ]
+	done
+}
+
+# What changes meanwhile.
+
+# go_on: what the proxy held back passes.
+go_on() { touch "$PROXY/go"; }
+wait_held() {
+	for _ in $(seq 400); do
+		[ -e "$PROXY/held" ] && return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+# A push in the background: $PUSH_PID.
+push_aside() {
+	"$GPUIMG" push "$@" "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1" >aside 2>&1 3>&- &
+	PUSH_PID=$!
+}
+
+ended() { # STATUS
+	local status=0
+	wait "$PUSH_PID" || status=$?
+	cat aside
+	[ $status = "$1" ]
+}
+
+@test "U21 a PUT that is answered 404: the blob is looked for, then sent anew" {
+	start_proxy "PUT uploads 1-2 status 404"
+	push
+	arrived
+}
+
+@test "U23 a source that is cut or changed while it is sent never becomes a blob" {
+	local big way
+	for way in cut change; do
+		REGISTRY=$SHARED_REGISTRY
+		rm -rf copy state
+		cp -r "$LAYOUT" copy
+		big=$(find copy/blobs -size +1M)
+		chmod u+w "$big"
+		start_proxy --pause 3000000
+		"$GPUIMG" push "oci:copy:v1" "docker://$REGISTRY/$way/app:1" >aside 2>&1 3>&- &
+		PUSH_PID=$!
+		wait_held
+		[ $way = change ] || truncate -s 5000000 "$big"
+		[ $way = cut ] || printf X | dd of="$big" bs=1 seek=8900000 conv=notrunc status=none
+		go_on
+		ended 3
+		cat aside
+		grep -q "sha256:" aside
+		[ "$(requests DELETE uploads)" = 1 ]
+		[ -z "$(find state -path '*uploads*.json')" ]
+		[ "$(curl -so ignored -w '%{http_code}' -I "http://$SHARED_REGISTRY/v2/$way/app/blobs/sha256:$(basename "$big")")" = 404 ]
+	done
+}
+
+@test "U26 parts are never sent out of order, for registries do not look" {
+	start_persona acr
+	start_proxy "PATCH . 3 cut 1000000" "PATCH . 5 drop"
+	known '"body_max":2097152,"resume":true'
+	push
+	arrived
+	[ "$(jq -s 'map(select(.method == "PATCH" and .range)) | map(.range | split("-")[0] | tonumber) | . == sort' "$PERSONA/log")" = true ]
+}
+
+@test "U35 a registry that was started anew, with another secret, lost the session" {
+	start_registry_with
+	sed -i '/secret:/d' "$REGISTRY_DIR/config.yml"
+	local address=$REGISTRY
+	kill "$REGISTRY_PID"
+	wait "$REGISTRY_PID" || true
+	docker-registry serve "$REGISTRY_DIR/config.yml" >"$REGISTRY_DIR/log" 2>&1 3>&- &
+	REGISTRY_PID=$!
+	start_proxy --pause 3000000
+	known '"body_max":1048576,"resume":true'
+	push_aside
+	wait_held
+	kill "$REGISTRY_PID"
+	wait "$REGISTRY_PID" || true
+	docker-registry serve "$REGISTRY_DIR/config.yml" >"$REGISTRY_DIR/log" 2>&1 3>&- &
+	REGISTRY_PID=$!
+	while ! curl -so ping "http://$address/v2/"; do sleep 0.05; done
+	go_on
+	ended 0
+	grep -q "lost the session" aside
+	arrived
+	stop_registry
+}
+
+@test "U38 a blob that somebody else brought meanwhile is not sent again" {
+	start_proxy --pause 3000000 "PATCH . 1 cut 4000000"
+	push_aside
+	wait_held
+	run -0 env XDG_STATE_HOME="$WORK/other" "$GPUIMG" push "oci:$LAYOUT:v1" "docker://$SHARED_REGISTRY/$NAME:2"
+	go_on
+	ended 0
+	arrived
+	[ "$(sent)" -le 4300000 ]
+}
+
+@test "U42 two pushes of different images to one tag: the last counts, and both say what they pushed" {
+	cp -r "$LAYOUT" layout
+	jq -c '.annotations.other = "yes"' "$(dirname "$LAYOUT")/manifest.json" >manifest.json
+	local other=sha256:$(sha256sum manifest.json | cut -d' ' -f1) now
+	printf '{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json",%s,"annotations":{"org.opencontainers.image.ref.name":"v1"}}]}' \
+		"$(blob manifest.json)" >layout/index.json
+	push_aside
+	run -0 --separate-stderr gpuimg push oci:layout:v1 "docker://$REGISTRY/$NAME:1"
+	[ "$output" = "$REGISTRY/$NAME:1@$other" ]
+	ended 0
+	grep -q "$REGISTRY/$NAME:1@$DIGEST" aside
+	curl -sfo got -H "Accept: application/vnd.oci.image.manifest.v1+json" "http://$REGISTRY/v2/$NAME/manifests/1"
+	now=sha256:$(sha256sum got | cut -d' ' -f1)
+	[ "$now" = "$other" ] || [ "$now" = "$DIGEST" ]
+}
+
+@test "U43 a blob that is gone when the manifest comes is sent again" {
+	start_proxy "PUT manifests 1 wait"
+	push_aside
+	wait_held
+	curl -sfX DELETE "http://$SHARED_REGISTRY/v2/$NAME/blobs/sha256:$(basename "$(find "$LAYOUT/blobs" -size +1M)")"
+	go_on
+	ended 0
+	arrived
+}
+
+@test "U44 a manifest that is too large for registries is refused before anything is sent" {
+	cp -r "$LAYOUT" layout
+	python3 -c 'import json, sys; m = json.load(open(sys.argv[1])); m["annotations"] = {"x": "y" * 4300000}; json.dump(m, open("manifest.json", "w"))' "$(dirname "$LAYOUT")/manifest.json"
+	printf '{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json",%s,"annotations":{"org.opencontainers.image.ref.name":"v1"}}]}' \
+		"$(blob manifest.json)" >layout/index.json
+	start_proxy
+	run -3 gpuimg push oci:layout:v1 "docker://$REGISTRY/$NAME:1"
+	[[ "$output" == *"4194304"* || "$output" == *"4 MiB"* ]]
+	[ ! -e "$PROXY/log" ]
+}
+
+@test "U45 a registry that is full, or forbids it: its words and what to do, at once" {
+	local code
+	for code in 402 403 412 507; do
+		REGISTRY=$SHARED_REGISTRY
+		start_proxy "PATCH . 1-9 status $code"
+		run -3 gpuimg push "oci:$LAYOUT:v1" "docker://$REGISTRY/full$code/app:1"
+		[[ "$output" == *"the registry answers $code"* ]]
+		[ "$(requests PATCH .)" = 1 ]
+	done
+}
+
+@test "U46 an interrupted push says how to go on, and does" {
+	start_persona v3
+	start_proxy --pause 4000000
+	(trap - INT; exec "$GPUIMG" push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1") >aside 2>&1 3>&- &
+	PUSH_PID=$!
+	wait_held
+	kill -INT $PUSH_PID
+	ended 130
+	grep -q "interrupted: what arrived is kept; the same call goes on there" aside
+	[ -n "$(find state -path '*uploads*.json')" ]
+	go_on
+	push
+	arrived
+	[[ "$output" == *"resumed at"* ]]
 }
 
 # nginx in front.

@@ -17,9 +17,11 @@ WHICH counts the requests that match METHOD ("-": any) and REGEX (of the path an
   header H       put the header line H into the answer instead of its own ("Range:" removes it)
   mute           pass on without Expect, and never say 100 Continue
   trickle        send the answer's head a byte a second
+  wait           create DIR/held, wait until there is DIR/go, then pass on
 
 Options before the rules: "--hold N": once N bytes of bodies have passed in all, create DIR/held and
-pass nothing on any more on that connection. "--cut-connections MIN MAX SEED": reset each connection
+pass nothing on any more on that connection. "--pause N": the same, and go on when there is DIR/go.
+"--cut-connections MIN MAX SEED": reset each connection
 after a random number of bytes from the client. "--gateway": a backend that closes its connection
 while a body is read is answered with 502, as nginx does when it does not buffer.
 """
@@ -61,12 +63,19 @@ class Shared:
         self.lock = threading.Lock()
         self.total = 0
         self.hold = None
+        self.pause = False
         self.cuts = None
         self.gateway = False
         self.rules = []
 
 
 shared = Shared()
+
+
+def wait_for_go():
+    open(os.path.join(folder, "held"), "w").close()
+    while not os.path.exists(os.path.join(folder, "go")):
+        time.sleep(0.02)
 
 
 def reset(*sockets):
@@ -134,7 +143,9 @@ class Connection:
             held = shared.hold is not None and shared.total >= shared.hold
             if held:
                 shared.hold = None
-        if held:
+        if held and shared.pause:
+            wait_for_go()
+        elif held:
             open(os.path.join(folder, "held"), "w").close()
             while self.client.sock.recv(65536):
                 pass
@@ -255,6 +266,8 @@ class Connection:
             while sent[0] < min(int(rule.argument), length):
                 sent[0] += len(self.client.some(65536)) or 1 << 40
             raise Reset
+        if action == "wait":
+            wait_for_go()
         if action == "stall":
             time.sleep(float(rule.argument))
         self.connect()
@@ -304,8 +317,9 @@ def main(arguments):
     folder = arguments.pop(0)
     while arguments and arguments[0].startswith("--"):
         option = arguments.pop(0)
-        if option == "--hold":
+        if option in ("--hold", "--pause"):
             shared.hold = int(arguments.pop(0))
+            shared.pause = option == "--pause"
         elif option == "--gateway":
             shared.gateway = True
         elif option == "--cut-connections":

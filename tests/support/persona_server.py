@@ -16,6 +16,7 @@ scheme). KINDs, as far as uploads of the real ones are known:
   zot          relative addresses; a cut part ends the session; strict about Content-Range
   harbor       Bearer; answers Basic once it saw a token that is not good; here after 4 requests
   ngc          Bearer without a service, the realm has a query; tokens of 600 s
+  early, late  Bearer; a clock that is 10 minutes behind, or ahead
   artifactory  a single PUT is 404
   minimum      asks for parts of 2 MiB and more
   liar         stores something else and says so
@@ -46,6 +47,8 @@ KINDS = {
     "zot": {"relative": True, "strict": True},
     "harbor": {"bearer": "harbor-registry", "basic_later": True, "uses": 4},
     "ngc": {"bearer": "", "life": 600},
+    "early": {"bearer": "svc", "life": 300, "skew": -600},
+    "late": {"bearer": "svc", "life": 300, "skew": 600},
     "artifactory": {"no_single": True},
     "minimum": {"keep": True, "announce": 2 * MIB},
     "liar": {"lie": True},
@@ -162,6 +165,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = {"token": token}
         if "life" in is_:
             answer["expires_in"] = is_["life"]
+        if "skew" in is_:
+            answer["issued_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + is_["skew"]))
         return self.finish_with(200, content=json.dumps(answer).encode())
 
     # Requests.

@@ -4,6 +4,8 @@ Any tag is the layout's first image. Its port goes to standard output; each requ
 of LOG with method, path, range and whether credentials came. Modes for blobs of more than 1 MB:
 
   good [1]       none; with 1 on 127.0.0.2
+  expired        on 127.0.0.2; answers every second request with 403, as storage does to old addresses
+  schema1        the manifest is of Docker's first kind
   cut N          reset after N bytes of each answer
   cut-once N     reset after N bytes of the second answer
   ignore N       the same, and ranges are ignored once asked for
@@ -94,6 +96,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(404, b'{"errors":[{"code":"MANIFEST_UNKNOWN"}]}')
         if MODE == "wrong-manifest":
             body += b" "
+        if MODE == "schema1":
+            body = b'{"schemaVersion":1,"name":"app","tag":"v1","fsLayers":[],"history":[],"signatures":[]}'
+            return self.answer(200, body, [("Content-Type", "application/vnd.docker.distribution.manifest.v1+prettyjws")])
         kind = json.loads(body)["mediaType"]
         return self.answer(200, body, [("Content-Type", kind), ("Docker-Content-Digest", name)])
 
@@ -113,6 +118,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         big = len(body) > 1000000
         if big and MODE == "redirect":
             return self.answer(307, b"", [("Location", "http://127.0.0.2:%d%s" % (ARGUMENT, self.path))])
+        if MODE == "expired" and count % 2:
+            return self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
         if big and MODE == "busy":
             return self.answer(503, b"{}")
         if big and MODE == "missing":
@@ -151,6 +158,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.reset()
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.2" if MODE == "good" and ARGUMENT else "127.0.0.1", 0), Handler)
+server = http.server.ThreadingHTTPServer(("127.0.0.2" if MODE == "expired" or MODE == "good" and ARGUMENT else "127.0.0.1", 0), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()

@@ -6,6 +6,7 @@ The registry forgives 60 seconds, so tokens are signed to end that much earlier.
 import base64
 import http.server
 import json
+import math
 import subprocess
 import sys
 import time
@@ -24,7 +25,7 @@ def certificate():
 
 
 def sign(scopes):
-    now = int(time.time())
+    now = math.ceil(time.time())
     access = []
     for scope in scopes:
         kind, name, actions = scope.split(":")
