@@ -95,6 +95,15 @@ const char *digest_text(const struct digest *d, char out[DIGEST_TEXT_MAX])
 	return out;
 }
 
+void digest_sha1(struct slice s, uint8_t out[20])
+{
+	int done = EVP_Digest(s.len ? s.data : (const uint8_t *)"", s.len, out, NULL, EVP_sha1(),
+			      NULL);
+
+	assert(done == 1);
+	(void)done;
+}
+
 const char *digest_base64url(const struct digest *d, char out[48])
 {
 	size_t len;

@@ -30,6 +30,8 @@ const char *digest_hex(const struct digest *d, char out[DIGEST_HEX_MAX]);
 bool digest_equal(const struct digest *a, const struct digest *b);
 /* SHA-256 of a slice. */
 struct digest digest_of(struct slice s);
+/* SHA-1, for formats that are sealed with it and for nothing that has to be proven. */
+void digest_sha1(struct slice s, uint8_t out[20]);
 /* RECORD files of wheels: sha256 as urlsafe base64 without padding (43 characters + NUL). */
 const char *digest_base64url(const struct digest *d, char out[48]);
 

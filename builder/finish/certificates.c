@@ -1,6 +1,7 @@
 /*
- * What update-ca-certificates makes of /usr/share/ca-certificates: the bundle, a link for each
- * certificate, and the links by which OpenSSL finds one.
+ * What update-ca-certificates makes of /usr/share/ca-certificates, and of the site's own ones in
+ * /usr/local/share/ca-certificates: the bundle, a link for each certificate, and the links by
+ * which OpenSSL finds one.
  * Source: update-ca-certificates(8), openssl-rehash(1).
  */
 #include "base/x509.h"
@@ -24,6 +25,7 @@ struct bundle {
 	struct finish *f;
 	struct strbuf text, list;
 	struct map hashes; /* "5a4d6896" → how many, as a number in the pointer */
+	struct map names;  /* of links */
 };
 
 static int add(struct bundle *b, const struct rootfs_node *n, struct error *err)
@@ -41,6 +43,8 @@ static int add(struct bundle *b, const struct rootfs_node *n, struct error *err)
 	strbuf_add(&b->text, pem.data, pem.len);
 	if (pem.len && pem.data[pem.len - 1] != '\n')
 		strbuf_addc(&b->text, '\n');
+	if (map_put(&b->names, name, b))
+		return 0; /* one link can lead to one of them only */
 	path = xasprintf("etc/ssl/certs/%s", name);
 	target = xasprintf("/%s", n->tar.path);
 	finish_link(b->f, path, target);
@@ -52,7 +56,15 @@ static int add(struct bundle *b, const struct rootfs_node *n, struct error *err)
 	return 0;
 }
 
-static const char root[] = "usr/share/ca-certificates/";
+/* The distribution's, which /etc/ca-certificates.conf lists, and the site's, which it does not. */
+static const char *const roots[] = { "usr/share/ca-certificates/",
+				     "usr/local/share/ca-certificates/" };
+
+static bool is_certificate(const struct rootfs_node *n, const char *root)
+{
+	return str_starts(n->tar.path, root) && str_ends(n->tar.path, ".crt") &&
+	       n->tar.type != TAR_DIR;
+}
 
 static int collect(struct bundle *b, struct error *err)
 {
@@ -60,30 +72,31 @@ static int collect(struct bundle *b, struct error *err)
 	int rc = 0;
 
 	rootfs_sorted(b->f->rootfs, &all);
-	for (size_t i = 0; i < all.len && rc == 0; i++) {
-		const struct rootfs_node *n = all.items[i];
+	for (size_t r = 0; r < ARRAY_LEN(roots); r++) {
+		for (size_t i = 0; i < all.len && rc == 0; i++) {
+			const struct rootfs_node *n = all.items[i];
 
-		if (!str_starts(n->tar.path, root) || !str_ends(n->tar.path, ".crt") ||
-		    n->tar.type == TAR_DIR)
-			continue;
-		strbuf_addf(&b->list, "%s\n", n->tar.path + strlen(root));
-		rc = add(b, n, err);
+			if (!is_certificate(n, roots[r]))
+				continue;
+			if (r == 0)
+				strbuf_addf(&b->list, "%s\n", n->tar.path + strlen(roots[r]));
+			rc = add(b, n, err);
+		}
 	}
 	vec_release(&all);
 	return rc;
 }
 
-/* Whether there is a certificate that the base image does not have. */
-static bool has_new(struct finish *f)
+bool finish_has_new_certificates(struct finish *f)
 {
 	struct rootfs_nodes all = { 0 };
 	bool found = false;
 
 	rootfs_sorted(f->rootfs, &all);
 	for (size_t i = 0; i < all.len && !found; i++)
-		found = str_starts(all.items[i]->tar.path, root) && all.items[i]->owner &&
-			all.items[i]->owner->kind != COMPONENT_BASE &&
-			str_ends(all.items[i]->tar.path, ".crt");
+		found = all.items[i]->owner && all.items[i]->owner->kind != COMPONENT_BASE &&
+			(is_certificate(all.items[i], roots[0]) ||
+			 is_certificate(all.items[i], roots[1]));
 	vec_release(&all);
 	return found;
 }
@@ -108,11 +121,11 @@ int finish_certificates(struct finish *f, struct error *err)
 	struct bundle b = { .f = f };
 	int rc;
 
-	if (f->base && !has_new(f))
+	if (f->base && !finish_has_new_certificates(f))
 		return 0;
 	rc = collect(&b, err);
 
-	if (rc == 0 && b.text.len) {
+	if (rc == 0 && b.list.len) {
 		strbuf_addf(&conf, "%s%s", conf_head, strbuf_text(&b.list));
 		rc = finish_update(f, "etc/ca-certificates.conf", 0644, strbuf_slice(&conf), err);
 		if (rc == 0)
@@ -126,5 +139,6 @@ int finish_certificates(struct finish *f, struct error *err)
 	strbuf_release(&b.text);
 	strbuf_release(&b.list);
 	map_release(&b.hashes);
+	map_release(&b.names);
 	return rc;
 }

@@ -291,6 +291,18 @@ struct naming {
 	struct finish *f;
 };
 
+/* --prefix /a or --prefix=/a: only what lies there, of all files. */
+static const char *prefix_at(const struct script_command *command, size_t *i)
+{
+	const char *w = command->words[*i];
+
+	if (str_starts(w, "--prefix="))
+		return w + strlen("--prefix=");
+	if (str_equal(w, "--prefix") && *i + 1 < command->count)
+		return command->words[++*i];
+	return NULL;
+}
+
 static int note_named(void *user, const struct component *c, const struct script_command *command,
 		      struct error *err)
 {
@@ -303,12 +315,13 @@ static int note_named(void *user, const struct component *c, const struct script
 	    !(str_ends(command->words[0], n->program) && strchr(command->words[0], '/')))
 		return 0;
 	for (size_t i = 1; i < command->count; i++) {
-		const char *w = command->words[i], *slash = strrchr(w, '/');
+		const char *prefix = prefix_at(command, &i), *w = command->words[i],
+			   *slash = strrchr(w, '/');
 
-		if (!str_ends(w, ".conf"))
+		if (!(prefix && *prefix == '/') && !str_ends(w, ".conf"))
 			continue;
 		any = true;
-		map_put(n->named, slash ? slash + 1 : w, n->f);
+		map_put(n->named, prefix ? prefix : slash ? slash + 1 : w, n->f);
 	}
 	if (!any)
 		map_put(n->named, "", n->f);
@@ -326,6 +339,22 @@ bool finish_is_named(const struct rootfs_node *file, const struct map *named)
 {
 	return !file->owner || file->owner->kind != COMPONENT_DEB || map_has(named, "") ||
 	       map_has(named, strrchr(file->tar.path, '/') + 1);
+}
+
+bool finish_is_below_named(const char *path, struct map *named)
+{
+	map_sorted(named);
+	for (size_t i = 0; i < named->len; i++) {
+		const char *prefix = named->entries[i].key;
+		size_t len = strlen(prefix);
+
+		while (len > 1 && prefix[len - 1] == '/')
+			len--;
+		if (*prefix == '/' && strncmp(path, prefix, len) == 0 &&
+		    (len == 1 || !path[len] || path[len] == '/'))
+			return true;
+	}
+	return false;
 }
 
 /* The line of a name or number in /etc/passwd or /etc/group; fields 0, 2 and 3 of it. */
@@ -401,6 +430,7 @@ int finish_run(struct finish *f, struct error *err)
 		{ "certificates", finish_certificates },
 		{ "certificates", finish_rpm_certificates },
 		{ "alternatives", finish_alternatives },
+		{ "certificates of Java", finish_java_certificates },
 		{ "effects of scripts", finish_effects },
 		{ "PAM", finish_pam },
 		{ "tmpfiles.d", finish_tmpfiles },

@@ -105,12 +105,18 @@ void finish_script(struct finish *f, const struct component *c,
 
 /*
  * The files (by the end of their name) that scripts hand to `program` (systemd-sysusers,
- * systemd-tmpfiles); "" when one names none and so means all.
+ * systemd-tmpfiles); "" when one names none and so means all; a path that begins with "/" for each
+ * --prefix of one that means the lines about that path and what is below, of all files.
  */
 int finish_named_files(struct finish *f, const char *program, struct map *out,
 		       struct error *err) MUST_USE;
 /* Whether one of a package was named; true of what no Debian package brought. */
 bool finish_is_named(const struct rootfs_node *file, const struct map *named);
+/* Whether an absolute path lies at or below one of the paths among them. */
+bool finish_is_below_named(const char *path, struct map *named);
+
+/* Whether there is a certificate to trust that the base image does not have. */
+bool finish_has_new_certificates(struct finish *f);
 
 /* The number of an account of the image, by name or number. False when there is none. */
 bool finish_user(struct finish *f, const char *name, uint64_t *uid, uint64_t *gid);
@@ -125,6 +131,7 @@ int finish_accounts(struct finish *f, struct error *err) MUST_USE;
 int finish_system_files(struct finish *f, struct error *err) MUST_USE;
 int finish_certificates(struct finish *f, struct error *err) MUST_USE;
 int finish_alternatives(struct finish *f, struct error *err) MUST_USE;
+int finish_java_certificates(struct finish *f, struct error *err) MUST_USE;
 int finish_effects(struct finish *f, struct error *err) MUST_USE;
 int finish_pam(struct finish *f, struct error *err) MUST_USE;
 int finish_tmpfiles(struct finish *f, struct error *err) MUST_USE;

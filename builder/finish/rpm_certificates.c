@@ -1,10 +1,11 @@
 /*
  * The bundles that update-ca-trust extracts: PEM for TLS, mail and code, to which the links of the
- * package ca-certificates lead. The forms for Java and EDK II, and OpenSSL's with trust in it, are
- * not made.
- * Source: update-ca-trust(8).
+ * package ca-certificates lead, and the key store of Java. The form for EDK II, and OpenSSL's with
+ * trust in it, are not made.
+ * Source: update-ca-trust(8); p11-kit, trust/extract-jks.c.
  */
 #include "builder/finish/finish.h"
+#include "formats/jks.h"
 #include "formats/trust.h"
 
 enum { SOURCE_BYTES_MAX = 32 * 1024 * 1024 };
@@ -60,6 +61,45 @@ static int read_sources(struct finish *f, struct trust *t, struct arena *arena, 
 	return 0;
 }
 
+/* As `trust extract --format=java-cacerts` names them: the label without blanks, in small letters.
+ */
+static char *java_name(const char *label)
+{
+	cleanup_strbuf struct strbuf b = { 0 };
+
+	for (const char *p = label; *p; p++) {
+		if (!strchr(" \t\n\v\f\r", *p))
+			strbuf_addc(&b, *p);
+	}
+	strbuf_adds(&b, "");
+	return strbuf_steal(&b);
+}
+
+static int add_java(struct finish *f, const struct trust *trust, struct arena *arena,
+		    struct error *err)
+{
+	cleanup_jks_entries struct jks_entries entries = { 0 };
+	cleanup_strbuf struct strbuf store = { 0 };
+
+	for (size_t i = 0; i < trust->certificates.len; i++) {
+		const struct trust_certificate *c = &trust->certificates.items[i];
+		cleanup_free char *name = java_name(*c->label ? c->label : "unlabeled");
+		bool again = false;
+
+		for (size_t k = 0; k < entries.len && !again; k++)
+			again = slice_equal(entries.items[k].der, c->der);
+		if (again || !trust_serves(trust, c, TRUST_SERVERS))
+			continue;
+		vec_push(&entries,
+			 ((struct jks_entry){ .alias = jks_alias(&entries, slice_str(name), arena),
+					      .der = c->der }));
+	}
+	if (jks_write(&entries, "changeit", FIXED_MTIME, &store, err) < 0)
+		return -1;
+	finish_text(f, "etc/pki/ca-trust/extracted/java/cacerts", 0444, strbuf_slice(&store));
+	return 0;
+}
+
 int finish_rpm_certificates(struct finish *f, struct error *err)
 {
 	static const struct {
@@ -85,5 +125,5 @@ int finish_rpm_certificates(struct finish *f, struct error *err)
 		trust_bundle(&trust, bundles[i].purpose, &text);
 		finish_text(f, path, 0444, strbuf_slice(&text));
 	}
-	return 0;
+	return trust.certificates.len ? add_java(f, &trust, &arena, err) : 0;
 }

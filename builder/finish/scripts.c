@@ -21,6 +21,7 @@ static const struct {
 	{ "bash", "postinst", "/bin/sh is there; alternatives" },
 	{ "bash", "preinst", "/bin/sh is there" },
 	{ "ca-certificates", "postinst", "bundle and links of the certificates" },
+	{ "ca-certificates-java", "postinst", "the key store, where there is a Java" },
 	{ "dash", "postinst", "/bin/sh" },
 	{ "debianutils", "postinst", "shells; alternative which" },
 	{ "dpkg", "postinst", "the database is written" },

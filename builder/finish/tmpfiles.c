@@ -142,7 +142,8 @@ static int apply(struct finish *f, const struct line *l, struct error *err)
 	return 0;
 }
 
-static int take_file(struct finish *f, const char *path, struct error *err)
+/* `only`: lines about paths below one of these count; NULL: all do. */
+static int take_file(struct finish *f, const char *path, struct map *only, struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct slice rest, line;
@@ -155,7 +156,7 @@ static int take_file(struct finish *f, const char *path, struct error *err)
 
 		line = slice_trim(line);
 		if (line.len && line.data[0] != '#' && read_line(f, line, &l) &&
-		    apply(f, &l, err) < 0)
+		    (!only || finish_is_below_named(l.path, only)) && apply(f, &l, err) < 0)
 			return error_wrap(err, "/%s", path);
 	}
 	return 0;
@@ -171,9 +172,11 @@ int finish_tmpfiles(struct finish *f, struct error *err)
 		return 0;
 	rootfs_list(f->rootfs, "usr/lib/tmpfiles.d", &files);
 	for (size_t i = 0; i < files.len && rc == 0; i++) {
-		if (str_ends(files.items[i]->tar.path, ".conf") &&
-		    files.items[i]->tar.type == TAR_FILE && finish_is_named(files.items[i], &named))
-			rc = take_file(f, files.items[i]->tar.path, err);
+		const struct rootfs_node *n = files.items[i];
+
+		if (str_ends(n->tar.path, ".conf") && n->tar.type == TAR_FILE)
+			rc = take_file(f, n->tar.path, finish_is_named(n, &named) ? NULL : &named,
+				       err);
 	}
 	vec_release(&files);
 	return rc;

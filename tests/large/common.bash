@@ -81,10 +81,57 @@ locked_packages() { # NAME KIND: "name version" lines as pip and dpkg spell name
 packages_are_those_of() { # NAME
 	local b=$LARGE/work/bundle/rootfs
 	diff <(locked_packages "$1" deb) <(dpkg-query --admindir="$b/var/lib/dpkg" -W -f '${Package} ${Version}\n' | sort)
-	diff <(locked_packages "$1" wheel) <(in_image /usr/bin/python3 -c '
-import importlib.metadata as m, re
-for d in m.distributions(path=[p for p in __import__("sys").path if "/usr/local/" in p]):
-    print(re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(), d.version)' | sort)
+	diff <(locked_packages "$1" wheel) <(installed_wheels '
+for d in distributions: print(re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(), d.version)' | sort)
 	diff <({ locked_packages "$1" deb; locked_packages "$1" wheel; } | sort) \
 		<(gpuimg inspect --packages -o json "oci:$LARGE/work/a:t" | jq -r '.packages[] | select((.record // "") | contains("/_vendor/") | not) | "\(.name) \(.version)"' | tr '_A-Z' '-a-z' | sort)
+}
+
+# The same of libraries that lie where a toolkit has them, out of wheels: no database of packages
+# names them, our SBOM does.
+parts_are_those_of() { # NAME
+	diff <(locked_packages "$1" deb) <(dpkg-query --admindir="$LARGE/work/bundle/rootfs/var/lib/dpkg" -W -f '${Package} ${Version}\n' | sort)
+	diff <({ locked_packages "$1" deb; locked_packages "$1" wheel; } | sort) \
+		<(gpuimg sbom --store "$LARGE/work/s2" -o cyclonedx "oci:$LARGE/work/a:t" | jq -r '.components[] | select((.purl // "") | test("^pkg:(deb|pypi)/")) | "\(.name) \(.version)"' | tr '_A-Z' '-a-z' | sort)
+}
+
+# Runs code of this machine's Python over `distributions`, the wheels that lie in the unpacked image,
+# of whatever architecture.
+installed_wheels() { # CODE
+	python3 - "$1" "$LARGE/work/bundle/rootfs/usr/local/lib/python3."*/dist-packages <<'PY'
+import importlib.metadata, re, sys
+distributions = list(importlib.metadata.distributions(path=sys.argv[2:]))
+exec(sys.argv[1])
+PY
+}
+
+# Every file that a RECORD names is there with the size and digest it says (large ones: the size),
+# and every file of a wheel's folders is in one. Prints how many.
+records_hold() {
+	installed_wheels '
+import base64, hashlib, os
+bad = n = 0
+named = set()
+for d in distributions:
+    for f in d.files:
+        path, n = f.locate(), n + 1
+        named.add(os.path.realpath(path))
+        size = path.stat().st_size
+        if f.size is not None and size != f.size: bad += 1; print("size", f)
+        if f.hash and size < 1 << 24 and base64.urlsafe_b64encode(hashlib.new(f.hash.mode, path.read_bytes()).digest()).rstrip(b"=").decode() != f.hash.value: bad += 1; print("digest", f)
+for top in sys.argv[2:]:
+    for folder, _, files in os.walk(top):
+        for name in files:
+            if os.path.realpath(os.path.join(folder, name)) not in named: bad += 1; print("in no RECORD", os.path.join(folder, name))
+print(n, "files")
+sys.exit(bad > 0 or n < 100)'
+}
+
+# No ELF file of the unpacked image is for another machine.
+machine_is() { # NAME as readelf says it
+	local other
+	other=$(find "$LARGE/work/bundle/rootfs" -xdev -type f \( -name '*.so' -o -name '*.so.*' -o -perm -u+x \) -print0 |
+		xargs -0 readelf -hW 2>/dev/null | sed -n 's/^ *Machine: *//p' | sort | uniq -c)
+	echo "$other"
+	[ "$(wc -l <<<"$other")" -eq 1 ] && [[ $other == *"$1" ]]
 }

@@ -305,6 +305,92 @@ static void test_certificates_get_a_bundle_and_their_links(void **state)
 	assert_string_equal(link_of(&s, "etc/ssl/certs/5c22188b.0"), "Test_=1=.pem");
 }
 
+static void test_certificates_of_the_site_go_behind_those_of_the_distribution(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_free char *bundle = NULL, *conf = NULL,
+			  *twice = xasprintf("%s%s", certificate, certificate);
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "ca-certificates", NULL, "usr/share/ca-certificates/mozilla/Test.crt", certificate);
+	put(&s, "site", NULL, "usr/local/share/ca-certificates/a/Own CA.crt", certificate);
+	put(&s, "other", NULL, "usr/local/share/ca-certificates/Test.crt", certificate);
+	put(&s, "none", NULL, "usr/local/share/ca-certificates/readme.txt", "no certificate");
+	finish_well(&s);
+	bundle = text_of(&s, "etc/ssl/certs/ca-certificates.crt");
+	conf = text_of(&s, "etc/ca-certificates.conf");
+	assert_int_equal(strlen(bundle), 3 * strlen(certificate));
+	assert_string_equal(bundle + strlen(certificate), twice);
+	assert_string_equal(link_of(&s, "etc/ssl/certs/Own_CA.pem"),
+			    "/usr/local/share/ca-certificates/a/Own CA.crt");
+	assert_string_equal(link_of(&s, "etc/ssl/certs/5c22188b.1"), "Own_CA.pem");
+	/* one name, one link */
+	assert_string_equal(link_of(&s, "etc/ssl/certs/Test.pem"),
+			    "/usr/share/ca-certificates/mozilla/Test.crt");
+	assert_null(strstr(conf, "Own"));
+	assert_contains(conf, "\nmozilla/Test.crt\n");
+}
+
+static void java(struct site *s, const char *defaults, bool installed)
+{
+	open_site(s, "{}");
+	put(s, "ca-certificates", NULL, "usr/share/ca-certificates/Test.crt", certificate);
+	put(s, "ca-certificates-java", "#!/bin/sh\njava -jar x\n", "etc/default/cacerts", defaults);
+	if (installed)
+		put(s, "jre", NULL, "usr/bin/java", "x");
+	finish_well(s);
+}
+
+static void test_java_gets_a_key_store_of_the_certificates(void **state)
+{
+	static const uint8_t head[] = { 0xfe, 0xed, 0xfe, 0xed, 0,   0,   0,   2,   0,   0,
+					0,    1,    0,    0,    0,   2,   0,   15,  'd', 'e',
+					'b',  'i',  'a',  'n',  ':', 't', 'e', 's', 't', '.' };
+	cleanup(site_release) struct site s = { 0 };
+	cleanup_strbuf struct strbuf store = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	java(&s, "#storepass=''\ncacerts_updates=yes\n", true);
+	assert_ok(rootfs_read(&s.rootfs, "etc/ssl/certs/java/cacerts", MIB, &store, &err), err);
+	assert_int_equal(store.len, 12 + 4 + 17 + 8 + 7 + 4 + 421 + 20);
+	assert_memory_equal(store.data, head, sizeof(head));
+	for (size_t i = 0; i < s.finish.actions.len; i++)
+		assert_int_not_equal(s.finish.actions.items[i].fate, SCRIPT_NOT_DONE);
+}
+
+static void test_java_gets_no_key_store_where_its_script_makes_none(void **state)
+{
+	cleanup(site_release) struct site forbidden = { 0 }, bare = { 0 };
+
+	(void)state;
+	java(&forbidden, "cacerts_updates=no\n", true);
+	assert_null(rootfs_lookup(&forbidden.rootfs, "etc/ssl/certs/java/cacerts"));
+	java(&bare, "cacerts_updates=yes\n", false);
+	assert_null(rootfs_lookup(&bare.rootfs, "etc/ssl/certs/java/cacerts"));
+}
+
+static void test_tmpfiles_with_a_prefix_make_only_what_lies_there(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "systemd", "#!/bin/sh\nsystemd-tmpfiles --create --prefix /var/log/journal\n",
+	    "usr/bin/systemd-tmpfiles", "x");
+	put(&s, "one", NULL, "usr/lib/tmpfiles.d/one.conf",
+	    "d /var/log/journal 2755 root root -\nd /var/log/journals 0755\nd /var/other 0755\n");
+	put(&s, "two", "#!/bin/sh\nsystemd-tmpfiles --create --prefix=/srv two.conf\n",
+	    "usr/lib/tmpfiles.d/two.conf", "d /srv/two 0700\n");
+	finish_well(&s);
+	assert_non_null(rootfs_lookup(&s.rootfs, "var/log/journal"));
+	assert_int_equal(rootfs_lookup(&s.rootfs, "var/log/journal")->tar.mode, 02755);
+	assert_null(rootfs_lookup(&s.rootfs, "var/log/journals"));
+	assert_null(rootfs_lookup(&s.rootfs, "var/other"));
+	assert_non_null(rootfs_lookup(&s.rootfs, "srv/two"));
+}
+
 static void test_what_is_no_certificate_is_named(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
@@ -546,6 +632,10 @@ int main(void)
 		cmocka_unit_test(test_slaves_whose_file_is_missing_are_left_out),
 		cmocka_unit_test(test_names_of_alternatives_never_leave_their_folder),
 		cmocka_unit_test(test_certificates_get_a_bundle_and_their_links),
+		cmocka_unit_test(test_certificates_of_the_site_go_behind_those_of_the_distribution),
+		cmocka_unit_test(test_java_gets_a_key_store_of_the_certificates),
+		cmocka_unit_test(test_java_gets_no_key_store_where_its_script_makes_none),
+		cmocka_unit_test(test_tmpfiles_with_a_prefix_make_only_what_lies_there),
 		cmocka_unit_test(test_what_is_no_certificate_is_named),
 		cmocka_unit_test(test_the_package_database_is_the_full_form),
 		cmocka_unit_test(test_cuda_gets_its_links_and_the_stub_off_every_path),
