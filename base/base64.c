@@ -35,6 +35,25 @@ bool base64_decode(struct slice text, struct strbuf *out)
 	return count < 6;
 }
 
+bool base64_decode_strict(struct slice text, struct strbuf *out)
+{
+	size_t from = out->len, padding = 0;
+	cleanup_strbuf struct strbuf again = { 0 };
+	bool same;
+
+	while (padding < 2 && text.len > padding && text.data[text.len - 1 - padding] == '=')
+		padding++;
+	if (text.len % 4 || !base64_decode(slice_of(text.data, text.len - padding), out))
+		return false;
+	if (!text.len)
+		return true;
+	strbuf_reserve(&again, text.len);
+	base64_encode(slice_of(out->data + from, out->len - from), &again);
+	same = slice_equal(strbuf_slice(&again), text);
+	strbuf_wipe(&again);
+	return same;
+}
+
 void base64_encode(struct slice data, struct strbuf *out)
 {
 	static const char alphabet[] =

@@ -10,7 +10,7 @@ void strbuf_release(struct strbuf *b)
 	*b = (struct strbuf){ 0 };
 }
 
-static void reserve(struct strbuf *b, size_t more)
+void strbuf_reserve(struct strbuf *b, size_t more)
 {
 	size_t need;
 
@@ -22,9 +22,16 @@ static void reserve(struct strbuf *b, size_t more)
 	b->data = xreallocarray(b->data, b->cap, 1);
 }
 
+void strbuf_wipe(struct strbuf *b)
+{
+	if (b && b->data)
+		explicit_bzero(b->data, b->cap);
+	strbuf_release(b);
+}
+
 void strbuf_add(struct strbuf *b, const void *data, size_t len)
 {
-	reserve(b, len);
+	strbuf_reserve(b, len);
 	if (len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
@@ -71,7 +78,7 @@ void strbuf_add_quoted(struct strbuf *b, struct slice s, size_t limit)
 
 void strbuf_add_zeros(struct strbuf *b, size_t count)
 {
-	reserve(b, count);
+	strbuf_reserve(b, count);
 	memset(b->data + b->len, 0, count + 1);
 	b->len += count;
 }

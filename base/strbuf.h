@@ -15,6 +15,14 @@ struct strbuf {
 
 void strbuf_release(struct strbuf *b);
 #define cleanup_strbuf cleanup(strbuf_release)
+/* Room for `bytes` more: appending so many moves nothing. */
+void strbuf_reserve(struct strbuf *b, size_t bytes);
+/*
+ * Overwrite what the buffer holds, then release it. Copies that growing left behind are not
+ * reached: for secrets reserve their size first.
+ */
+void strbuf_wipe(struct strbuf *b);
+#define cleanup_secret cleanup(strbuf_wipe)
 
 void strbuf_add(struct strbuf *b, const void *data, size_t len);
 void strbuf_adds(struct strbuf *b, const char *s);

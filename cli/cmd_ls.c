@@ -7,11 +7,6 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static bool is_attachment(const char *tag)
-{
-	return str_starts(tag, "sha256-") && strspn(tag + 7, "0123456789abcdef") == 64;
-}
-
 static int list(const struct invocation *in, struct registry_arg *registry, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
@@ -37,7 +32,7 @@ static int list(const struct invocation *in, struct registry_arg *registry, stru
 	rc = tags ? listing_tags(client, &arena, &names, err)
 		  : listing_repositories(client, &arena, &names, err);
 	for (size_t i = 0; rc == 0 && i < names.len; i++)
-		if (!tags || option_given(in, "all") || !is_attachment(names.items[i]))
+		if (!tags || option_given(in, "all") || !reference_tag_attached(names.items[i]))
 			out_print(in->out, "%s\n", names.items[i]);
 	vec_release(&names);
 	return rc;

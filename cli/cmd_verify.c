@@ -4,9 +4,36 @@
 #include "builder/workdir.h"
 #include "cli/base_arg.h"
 #include "cli/image_arg.h"
+#include "cli/registry_arg.h"
+#include "cli/report_output.h"
 #include "cli/stack_arg.h"
+#include "cli/verify_signature.h"
 
 static const struct option options[] = {
+	{ .name = "key",
+	  .letter = 'k',
+	  .value = "FILE",
+	  .repeatable = true,
+	  .help = "public key that signed the image (or env://NAME); one of several does" },
+	{ .name = "attestation",
+	  .value = "TYPE",
+	  .repeatable = true,
+	  .help = "a signed statement it has to have: spdx, cyclonedx, provenance, openvex, vuln, "
+		  "or a URI" },
+	{ .name = "predicate",
+	  .value = "FILE",
+	  .help = "write what the verified attestation says" },
+	{ .name = "annotation",
+	  .letter = 'a',
+	  .value = "KEY=VALUE",
+	  .repeatable = true,
+	  .help = "that has to have been signed with it" },
+	{ .name = "max-age", .value = "DAYS", .help = "signatures that are older do not count" },
+	{ .name = "recursive", .letter = 'r', .help = "of an index its images, too" },
+	{ .name = "platform",
+	  .value = "OS/ARCH",
+	  .help = "attestations of this image of an index" },
+	REPORT_OUTPUT_OPTION("text or json, of --key"),
 	{ .name = "rebuild", .help = "build the image once more from its lock, and compare" },
 	{ .name = "offline", .help = "open no socket: every input must lie in the store" },
 	{ .name = "jobs",
@@ -16,6 +43,7 @@ static const struct option options[] = {
 	STACK_SECRET_OPTION,
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
+	REGISTRY_OPTIONS,
 	{ 0 },
 };
 
@@ -215,10 +243,12 @@ static int run(const struct invocation *in, struct error *err)
 	cleanup_free char *manifest = NULL;
 	int rc;
 
-	if (!option_given(in, "rebuild") || in->arg_count < 2)
+	if (option_given(in, "key") && !option_given(in, "rebuild"))
+		return verify_signature_run(in, err);
+	if (!option_given(in, "rebuild") || option_given(in, "key") || in->arg_count < 2)
 		return error_set(err, ERROR_USAGE,
-				 "say what to verify: --rebuild IMAGE LOCK builds the image once "
-				 "more and compares");
+				 "say what to verify: --key FILE IMAGE its signatures; --rebuild "
+				 "IMAGE LOCK builds the image once more and compares");
 	manifest = manifest_of(in->args[1]);
 	if (stack_arg_read(in, manifest, &stacks, err) < 0)
 		return -1;
@@ -232,19 +262,39 @@ static int run(const struct invocation *in, struct error *err)
 
 const struct command command_verify = {
 	.name = "verify",
-	.usage = "--rebuild IMAGE LOCK",
-	.summary = "build an image once more from its lock, and name the first difference",
+	.usage = "--key FILE IMAGE | --rebuild IMAGE LOCK",
+	.summary =
+		"check an image's signatures and attestations, or build it once more and compare",
 	.description =
-		"Builds the image of LOCK (or of the manifest beside it) from its inputs in a "
-		"store "
-		"that knows\n"
-		"nothing of earlier builds, and compares it with IMAGE: contents of layers, "
-		"configuration,\n"
-		"manifest, compressed bytes. Says identical, or names the first path that differs "
-		"and the package\n"
-		"that owns it.\n\n"
-		"Exit status: 0 identical, 1 different, 2 usage, 3 it could not be built or read.",
-	.examples = "gpuimg verify --rebuild oci:out/app:1.0 stack.lock.json\n"
+		"With --key: looks at all signatures that lie beside IMAGE "
+		"(docker://HOST/NAME:TAG, "
+		"oci:DIR:TAG),\n"
+		"cosign's and bundles, and demands one over the digest of its exact bytes by one "
+		"of "
+		"the keys;\n"
+		"with --attestation also a statement of that type, about the image or the index, "
+		"or "
+		"of an index\n"
+		"about each of its images. What lies there is believed once a signature says so.\n"
+		"\n"
+		"With --rebuild: builds the image of LOCK (or of the manifest beside it) from its "
+		"inputs in a store\n"
+		"that knows nothing of earlier builds, and compares it with IMAGE: contents of "
+		"layers,\n"
+		"configuration, manifest, compressed bytes. Says identical, or names the first "
+		"path "
+		"that differs\n"
+		"and the package that owns it.\n\n"
+		"Exit status: 0 verified, identical; 1 not verified, different; 2 usage; 3 it "
+		"could "
+		"not be built\n"
+		"or read.",
+	.examples = "gpuimg verify --key cosign.pub docker://registry.example.org/app:1.0\n"
+		    "gpuimg verify --key cosign.pub --attestation provenance --max-age 90 "
+		    "docker://registry.example.org/app:1.0\n"
+		    "gpuimg verify --key cosign.pub --attestation spdx --platform linux/amd64 "
+		    "--predicate app.spdx.json oci:app:1.0\n"
+		    "gpuimg verify --rebuild oci:out/app:1.0 stack.lock.json\n"
 		    "gpuimg verify --rebuild docker://registry.example.org/app:1.0 stack.yaml\n",
 	.options = options,
 	.args_min = 1,

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "base/fs.h"
+#include "oci/reference.h"
 
 #define REF_NAME "org.opencontainers.image.ref.name"
 /* What containerd, and so docker save, writes beside it: the whole reference. */
@@ -611,7 +612,7 @@ static int no_choice(const char *where, const struct index *index, const char *t
 			 tag, strbuf_text(&tags));
 }
 
-/* The only image, leaving aside what is merely attached to one (signatures, SBOMs: no name). */
+/* The only image, leaving aside what is merely attached to one (signatures, SBOMs). */
 static const struct descriptor *only_entry(const struct index *index)
 {
 	const struct descriptor *found = NULL;
@@ -620,7 +621,9 @@ static const struct descriptor *only_entry(const struct index *index)
 	if (index->manifest_count == 1)
 		return &index->manifests[0];
 	for (size_t i = 0; i < index->manifest_count; i++) {
-		if (name_of(&index->manifests[i]) && !index->manifests[i].artifact_type) {
+		const char *name = name_of(&index->manifests[i]);
+
+		if (name && !reference_tag_attached(name) && !index->manifests[i].artifact_type) {
 			found = &index->manifests[i];
 			named++;
 		}

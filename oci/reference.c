@@ -29,6 +29,12 @@ bool reference_tag_valid(const char *tag)
 	return true;
 }
 
+bool reference_tag_attached(const char *tag)
+{
+	return (str_starts(tag, "sha256-") || str_starts(tag, "sha512-")) &&
+	       strspn(tag + 7, "0123456789abcdef") == 64 && (!tag[71] || tag[71] == '.');
+}
+
 /* One "/"-separated part of a repository: lower-case words joined by ".", "_", "__" or dashes. */
 static bool component_valid(struct slice s)
 {

@@ -29,6 +29,12 @@ int reference_parse(const char *text, struct arena *arena, struct reference *out
 const char *reference_text(const struct reference *r, struct arena *arena);
 /* [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127} */
 bool reference_tag_valid(const char *tag);
+/*
+ * A tag that stands for what is attached to an image, not for one: "sha256-<64 hex digits>", also
+ * with ".sig", ".att", ".sbom" behind it.
+ * Source: distribution specification 1.1, "Referrers tag schema"; cosign's tags.
+ */
+bool reference_tag_attached(const char *tag);
 
 enum transport {
 	TRANSPORT_OCI,                /* oci:DIR[:TAG] */

@@ -497,13 +497,6 @@ static void refresh_form(const struct auth *a, const char *const *scopes, struct
 	http_encode(form, a->credential.secret);
 }
 
-static void strbuf_wipe(struct strbuf *b)
-{
-	if (b->data)
-		explicit_bzero(b->data, b->cap);
-	strbuf_release(b);
-}
-
 static int fetch_token(struct auth *a, struct http_client *http, const char *const *scopes,
 		       struct token *out, struct error *err)
 {

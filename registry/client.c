@@ -217,6 +217,7 @@ static void note_answer(struct client *c, const struct http_response *r, int rc)
 	}
 	c->last.status = r->status;
 	c->last.retry_after_ms = http_retry_after_ms(r);
+	c->last.lists_subject = http_header(r, "oci-subject").data != NULL;
 	if (r->status >= 400)
 		refusal_code(r, c->last.code, c->last.message);
 }

@@ -92,6 +92,7 @@ struct client_answer {
 	char message[160];         /* its words, or "" */
 	uint64_t retry_after_ms;   /* 0: not said */
 	uint64_t body_sent;        /* bytes of the request body that had left */
+	bool lists_subject;        /* OCI-Subject: it keeps the list of referrers itself */
 };
 const struct client_answer *client_last(const struct client *c);
 /* Whether it was of the kind that passes: cut connections, 408, 429, most of 5xx. */

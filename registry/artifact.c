@@ -1,0 +1,355 @@
+#include "registry/artifact.h"
+
+#include "net/http.h"
+#include "oci/mediatype.h"
+
+enum { UPDATE_TRIES = 8, COPY_DEPTH_MAX = 4, PAUSE_MS = 50 };
+
+static const char empty[] = "{}";
+
+void artifact_place_close(struct artifact_place *p)
+{
+	if (p)
+		p->ops->close(p);
+}
+
+/* A hash longer than a tag may be is cut to 64 characters. */
+char *artifact_tag(const struct digest *subject, const char *suffix)
+{
+	char hex[DIGEST_HEX_MAX];
+
+	return xasprintf("%s-%.64s%s", subject->algorithm == DIGEST_SHA512 ? "sha512" : "sha256",
+			 digest_hex(subject, hex), suffix);
+}
+
+int artifact_get_tag(struct artifact_place *p, const char *tag, struct arena *arena,
+		     struct strbuf *out, struct descriptor *desc, bool *out_there,
+		     struct error *err)
+{
+	struct error failed = { 0 };
+
+	*out_there = p->ops->get_manifest(p, tag, arena, out, desc, &failed) == 0;
+	if (*out_there || failed.code == ERROR_NOT_FOUND)
+		return 0;
+	*err = failed;
+	return -1;
+}
+
+/* Listing. */
+
+static bool listed(const struct artifact_list *list, const struct digest *digest)
+{
+	for (size_t i = 0; i < list->len; i++) {
+		if (digest_equal(&list->items[i].digest, digest))
+			return true;
+	}
+	return false;
+}
+
+static int list_index(struct slice text, struct arena *arena, struct artifact_list *out,
+		      struct error *err)
+{
+	struct index index = { 0 };
+
+	if (index_parse(text, arena, &index, err) < 0)
+		return -1;
+	for (size_t i = 0; i < index.manifest_count; i++) {
+		struct descriptor d = index.manifests[i];
+
+		d.annotations = NULL;
+		if (out->len == ARTIFACTS_MAX) {
+			index_release(&index);
+			return error_set(err, ERROR_LIMIT, "lists more than %d referrers",
+					 ARTIFACTS_MAX);
+		}
+		if (!listed(out, &d.digest))
+			vec_push(out, d);
+	}
+	index_release(&index);
+	return 0;
+}
+
+static int list_tag(struct artifact_place *p, const struct digest *subject, struct arena *arena,
+		    struct artifact_list *out, struct error *err)
+{
+	cleanup_free char *tag = artifact_tag(subject, "");
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct descriptor desc;
+	bool there;
+
+	if (artifact_get_tag(p, tag, arena, &text, &desc, &there, err) < 0)
+		return -1;
+	if (there && list_index(strbuf_slice(&text), arena, out, err) < 0)
+		return error_wrap(err, "list of referrers %.30s", tag);
+	return 0;
+}
+
+int artifact_list(struct artifact_place *p, const struct digest *subject, struct arena *arena,
+		  struct artifact_list *out, struct error *err)
+{
+	bool there = false;
+
+	if (p->ops->list && p->ops->list(p, subject, arena, out, &there, err) < 0)
+		return -1;
+	return there ? 0 : list_tag(p, subject, arena, out, err);
+}
+
+/* Changing. */
+
+static int read_document(struct artifact_place *p, const char *tag, struct strbuf *out,
+			 struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	struct descriptor desc;
+	bool there;
+
+	strbuf_truncate(out, 0);
+	return artifact_get_tag(p, tag, &arena, out, &desc, &there, err);
+}
+
+int artifact_update(struct artifact_place *p, const struct artifact_update *u, struct error *err)
+{
+	cleanup_strbuf struct strbuf now = { 0 };
+
+	if (read_document(p, u->tag, &now, err) < 0)
+		return -1;
+	for (unsigned try = 0; !u->done(u->user, strbuf_slice(&now)); try++) {
+		cleanup_strbuf struct strbuf text = { 0 };
+		struct descriptor desc = { .media_type = u->media_type };
+		bool ignored;
+
+		if (try == UPDATE_TRIES)
+			return error_set(err, ERROR_NETWORK,
+					 "%s: others change it all the time, and ours was lost %d "
+					 "times",
+					 u->tag, UPDATE_TRIES);
+		if (try)
+			http_sleep_ms(PAUSE_MS << try);
+		if (u->change(u->user, strbuf_slice(&now), &text, err) < 0)
+			return error_wrap(err, "%s", u->tag);
+		desc.digest = digest_of(strbuf_slice(&text));
+		desc.size = text.len;
+		if (p->ops->put_manifest(p, u->tag, &desc, strbuf_slice(&text), &ignored, err) <
+			    0 ||
+		    read_document(p, u->tag, &now, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_to_index(void *user, struct slice old, struct strbuf *out, struct error *err)
+{
+	const struct descriptor *ours = user;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_index struct index index = { 0 };
+	struct artifact_list all = { 0 };
+
+	if (old.len && index_parse(old, &arena, &index, err) < 0)
+		return -1;
+	if (index.manifest_count >= ARTIFACTS_MAX)
+		return error_set(err, ERROR_LIMIT, "has %zu referrers; %d are allowed",
+				 index.manifest_count, ARTIFACTS_MAX);
+	for (size_t i = 0; i < index.manifest_count; i++)
+		vec_push(&all, index.manifests[i]);
+	vec_push(&all, *ours);
+	index_write(all.items, all.len, NULL, out);
+	vec_release(&all);
+	return 0;
+}
+
+static bool is_on_index(void *user, struct slice now)
+{
+	const struct descriptor *ours = user;
+	cleanup_arena struct arena arena = { 0 };
+	struct artifact_list all = { 0 };
+	struct error ignored = { 0 };
+	bool there = now.len && list_index(now, &arena, &all, &ignored) == 0 &&
+		     listed(&all, &ours->digest);
+
+	vec_release(&all);
+	return there;
+}
+
+int artifact_attach_manifest(struct artifact_place *p, const struct digest *subject,
+			     const struct descriptor *desc, struct slice text, struct error *err)
+{
+	cleanup_free char *tag = artifact_tag(subject, "");
+	struct artifact_update update = { .tag = tag,
+					  .change = add_to_index,
+					  .done = is_on_index,
+					  .user = (void *)(uintptr_t)desc,
+					  .media_type = MEDIATYPE_OCI_INDEX };
+	char name[DIGEST_TEXT_MAX];
+	bool there;
+
+	if (p->ops->put_manifest(p, digest_text(&desc->digest, name), desc, text, &there, err) < 0)
+		return -1;
+	return there ? 0 : artifact_update(p, &update, err);
+}
+
+/* Attaching. */
+
+static struct descriptor describe(const char *media_type, struct slice bytes)
+{
+	return (struct descriptor){ .media_type = media_type,
+				    .digest = digest_of(bytes),
+				    .size = bytes.len };
+}
+
+/* Subject, type and annotations, with the empty configuration and one blob. */
+static void write_manifest(const struct artifact *a, const struct descriptor *config,
+			   const struct descriptor *blob, struct strbuf *out)
+{
+	cleanup_json json_t *json = json_object();
+	json_t *layers = json_array();
+	struct descriptor subject = { .media_type = a->subject->media_type,
+				      .digest = a->subject->digest,
+				      .size = a->subject->size };
+
+	json_push(layers, descriptor_json(blob));
+	json_put(json, "schemaVersion", json_integer(2));
+	json_put(json, "mediaType", json_text(MEDIATYPE_OCI_MANIFEST));
+	json_put(json, "artifactType", json_text(a->type));
+	json_put(json, "config", descriptor_json(config));
+	json_put(json, "layers", layers);
+	json_put(json, "subject", descriptor_json(&subject));
+	if (a->annotations && json_object_size(a->annotations))
+		json_put(json, "annotations", json_deep_copy(a->annotations));
+	json_canonical(json, out);
+}
+
+int artifact_attach(struct artifact_place *p, const struct artifact *a, struct digest *out_digest,
+		    struct error *err)
+{
+	struct descriptor config = describe(MEDIATYPE_OCI_EMPTY, slice_str(empty));
+	struct descriptor blob = describe(a->type, a->bytes), manifest;
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	if (a->bytes.len > ARTIFACT_BYTES_MAX)
+		return error_set(err, ERROR_LIMIT, "%s: %zu bytes; %d are allowed", a->type,
+				 a->bytes.len, ARTIFACT_BYTES_MAX);
+	write_manifest(a, &config, &blob, &text);
+	manifest = describe(MEDIATYPE_OCI_MANIFEST, strbuf_slice(&text));
+	manifest.artifact_type = a->type;
+	manifest.annotations = a->annotations;
+	*out_digest = manifest.digest;
+	if (p->ops->put_blob(p, &config, slice_str(empty), err) < 0 ||
+	    p->ops->put_blob(p, &blob, a->bytes, err) < 0)
+		return -1;
+	return artifact_attach_manifest(p, &a->subject->digest, &manifest, strbuf_slice(&text),
+					err);
+}
+
+/* Copying. */
+
+struct copying {
+	struct artifact_place *from, *to;
+	size_t count;
+};
+
+static int copy_blob(struct copying *c, const struct descriptor *desc, struct error *err)
+{
+	cleanup_strbuf struct strbuf bytes = { 0 };
+
+	if (c->from->ops->get_blob(c->from, desc, &bytes, err) < 0)
+		return -1;
+	return c->to->ops->put_blob(c->to, desc, strbuf_slice(&bytes), err);
+}
+
+static int copy_blobs(struct copying *c, const struct manifest *m, struct error *err)
+{
+	if (copy_blob(c, &m->config, err) < 0)
+		return -1;
+	for (size_t i = 0; i < m->layer_count; i++) {
+		if (copy_blob(c, &m->layers[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What the document says of itself, for the list: artifactType, else its configuration's type. */
+static void describe_itself(const struct manifest *m, struct arena *arena, struct descriptor *desc)
+{
+	const char *type = json_string_value(json_object_get(m->json, "artifactType"));
+	const json_t *annotations = json_object_get(m->json, "annotations");
+
+	desc->media_type = m->media_type;
+	desc->artifact_type = arena_strdup(arena, type ? type : m->config.media_type);
+	desc->annotations = json_is_object(annotations) ? annotations : NULL;
+}
+
+static int copy_all(struct copying *c, const struct digest *subject, unsigned depth,
+		    struct error *err);
+
+static int copy_referrer(struct copying *c, const struct digest *subject,
+			 const struct descriptor *desc, unsigned depth, struct error *err)
+{
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	cleanup_manifest struct manifest m = { 0 };
+	char name[DIGEST_TEXT_MAX];
+	struct descriptor got;
+
+	if (c->from->ops->get_manifest(c->from, digest_text(&desc->digest, name), &arena, &text,
+				       &got, err) < 0 ||
+	    manifest_parse(strbuf_slice(&text), &arena, &m, err) < 0 || copy_blobs(c, &m, err) < 0)
+		return error_wrap(err, "referrer %.19s", name);
+	describe_itself(&m, &arena, &got);
+	if (artifact_attach_manifest(c->to, subject, &got, strbuf_slice(&text), err) < 0)
+		return error_wrap(err, "referrer %.19s", name);
+	c->count++;
+	return copy_all(c, &desc->digest, depth + 1, err);
+}
+
+static int copy_tag(struct copying *c, const struct digest *subject, const char *suffix,
+		    struct error *err)
+{
+	cleanup_free char *tag = artifact_tag(subject, suffix);
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	cleanup_manifest struct manifest m = { 0 };
+	struct descriptor desc;
+	bool there, ignored;
+
+	if (artifact_get_tag(c->from, tag, &arena, &text, &desc, &there, err) < 0)
+		return -1;
+	if (!there)
+		return 0;
+	if (manifest_parse(strbuf_slice(&text), &arena, &m, err) < 0 ||
+	    copy_blobs(c, &m, err) < 0 ||
+	    c->to->ops->put_manifest(c->to, tag, &desc, strbuf_slice(&text), &ignored, err) < 0)
+		return error_wrap(err, "%.80s", tag);
+	c->count++;
+	return 0;
+}
+
+static int copy_all(struct copying *c, const struct digest *subject, unsigned depth,
+		    struct error *err)
+{
+	static const char *const suffixes[] = { ".sig", ".att", ".sbom" };
+	cleanup_arena struct arena arena = { 0 };
+	struct artifact_list list = { 0 };
+	int rc;
+
+	if (depth > COPY_DEPTH_MAX)
+		return error_set(err, ERROR_LIMIT,
+				 "referrers refer to each other more than %d deep", COPY_DEPTH_MAX);
+	rc = artifact_list(c->from, subject, &arena, &list, err);
+	for (size_t i = 0; rc == 0 && i < list.len; i++)
+		rc = copy_referrer(c, subject, &list.items[i], depth, err);
+	vec_release(&list);
+	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(suffixes); i++)
+		rc = copy_tag(c, subject, suffixes[i], err);
+	return rc;
+}
+
+int artifact_copy(struct artifact_place *from, struct artifact_place *to,
+		  const struct digest *subject, size_t *out_count, struct error *err)
+{
+	struct copying c = { from, to, 0 };
+	int rc = copy_all(&c, subject, 0, err);
+
+	if (out_count)
+		*out_count = c.count;
+	return rc;
+}

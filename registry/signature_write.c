@@ -1,0 +1,295 @@
+#include "registry/signature.h"
+
+#include <time.h>
+
+#include "base/base64.h"
+#include "formats/intoto.h"
+#include "formats/sigstore_bundle.h"
+#include "formats/simple_signing.h"
+#include "oci/mediatype.h"
+#include "registry/signature_form.h"
+
+enum { LAYERS_MAX = 1000 };
+
+const char *signature_form_name(enum signature_form form)
+{
+	return form == SIGNATURE_LEGACY ? "legacy" : "bundle";
+}
+
+/* What is signed besides: the caller's annotations, who made it and when. */
+static json_t *remarks(const struct signature_request *r, bool time_as_text)
+{
+	json_t *o = r->annotations ? json_deep_copy(r->annotations) : json_object();
+	cleanup_free char *text = xasprintf("%" PRIu64, r->time_s);
+
+	if (r->creator)
+		json_put(o, ANNOTATION_CREATOR, json_text(r->creator));
+	if (r->time_s)
+		json_put(o, ANNOTATION_TIME,
+			 time_as_text ? json_text(text) : json_integer((json_int_t)r->time_s));
+	return o;
+}
+
+/* Cosign's tags: one layer for each signature. */
+
+struct tag_layer {
+	const struct signature_request *request;
+	struct descriptor desc; /* with the annotations it is to have */
+};
+
+static bool has_layer(void *user, struct slice now)
+{
+	const struct tag_layer *ours = user;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_manifest struct manifest m = { 0 };
+	struct error ignored = { 0 };
+
+	if (!now.len || manifest_parse(now, &arena, &m, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < m.layer_count; i++) {
+		if (digest_equal(&m.layers[i].digest, &ours->desc.digest) &&
+		    m.layers[i].annotations &&
+		    json_equal(m.layers[i].annotations, ours->desc.annotations))
+			return true;
+	}
+	return false;
+}
+
+/* The configuration says nothing but the layers' digests. */
+static int put_config(const struct signature_request *r, const struct manifest *m,
+		      struct descriptor *out, struct error *err)
+{
+	static const char unset[] = "0001-01-01T00:00:00Z";
+	cleanup_json json_t *config = json_object();
+	json_t *history = json_array(), *roots = json_object(), *ids = json_array();
+	cleanup_strbuf struct strbuf text = { 0 };
+	char digest[DIGEST_TEXT_MAX];
+
+	for (size_t i = 0; i < m->layer_count; i++) {
+		json_t *entry = json_object();
+
+		json_put(entry, "created", json_text(unset));
+		json_push(history, entry);
+		json_push(ids, json_text(digest_text(&m->layers[i].digest, digest)));
+	}
+	json_put(roots, "type", json_text("layers"));
+	json_put(roots, "diff_ids", ids);
+	json_put(config, "architecture", json_text(""));
+	json_put(config, "os", json_text(""));
+	json_put(config, "created", json_text(unset));
+	json_put(config, "history", history);
+	json_put(config, "rootfs", roots);
+	json_put(config, "config", json_object());
+	json_canonical(config, &text);
+	*out = (struct descriptor){ .media_type = MEDIATYPE_OCI_CONFIG,
+				    .digest = digest_of(strbuf_slice(&text)),
+				    .size = text.len };
+	return r->place->ops->put_blob(r->place, out, strbuf_slice(&text), err);
+}
+
+static int add_layer(void *user, struct slice old, struct strbuf *out, struct error *err)
+{
+	const struct tag_layer *ours = user;
+	cleanup_arena struct arena arena = { 0 };
+	cleanup_manifest struct manifest m = { 0 };
+	cleanup_free struct descriptor *layers = NULL;
+	struct manifest all = { 0 };
+	struct descriptor config;
+
+	if (old.len && manifest_parse(old, &arena, &m, err) < 0)
+		return -1;
+	if (m.layer_count >= LAYERS_MAX)
+		return error_set(err, ERROR_LIMIT, "holds %zu signatures; %d are allowed",
+				 m.layer_count, LAYERS_MAX);
+	layers = xcalloc(m.layer_count + 1, sizeof(*layers));
+	for (size_t i = 0; i < m.layer_count; i++)
+		layers[i] = m.layers[i];
+	layers[m.layer_count] = ours->desc;
+	all.layers = layers;
+	all.layer_count = m.layer_count + 1;
+	if (put_config(ours->request, &all, &config, err) < 0)
+		return -1;
+	manifest_write(&config, layers, all.layer_count,
+		       m.json ? json_object_get(m.json, "annotations") : NULL, out);
+	return 0;
+}
+
+static int put_layer(const struct signature_request *r, const char *suffix, const char *media_type,
+		     struct slice bytes, const json_t *annotations, struct error *err)
+{
+	cleanup_free char *tag = artifact_tag(&r->subject->digest, suffix);
+	struct tag_layer layer = { .request = r,
+				   .desc = { .media_type = media_type,
+					     .digest = digest_of(bytes),
+					     .size = bytes.len,
+					     .annotations = annotations } };
+	struct artifact_update update = { .tag = tag,
+					  .change = add_layer,
+					  .done = has_layer,
+					  .user = &layer,
+					  .media_type = MEDIATYPE_OCI_MANIFEST };
+
+	if (bytes.len > ARTIFACT_BYTES_MAX)
+		return error_set(err, ERROR_LIMIT, "%zu bytes; %d are allowed", bytes.len,
+				 ARTIFACT_BYTES_MAX);
+	if (r->place->ops->put_blob(r->place, &layer.desc, bytes, err) < 0)
+		return -1;
+	return artifact_update(r->place, &update, err);
+}
+
+static int sign_legacy(const struct signature_request *r, struct error *err)
+{
+	cleanup_json json_t *optional = remarks(r, false), *annotations = json_object();
+	cleanup_strbuf struct strbuf payload = { 0 }, signature = { 0 }, text = { 0 };
+
+	simple_signing_write(r->reference, &r->subject->digest, optional, &payload);
+	if (key_sign(r->key, strbuf_slice(&payload), &signature, err) < 0)
+		return -1;
+	base64_encode(strbuf_slice(&signature), &text);
+	json_put(annotations, ANNOTATION_SIGNATURE, json_text(strbuf_text(&text)));
+	return put_layer(r, ".sig", MEDIATYPE_SIMPLE_SIGNING, strbuf_slice(&payload), annotations,
+			 err);
+}
+
+static int attest_legacy(const struct signature_request *r, const char *predicate_type,
+			 const json_t *predicate, struct error *err)
+{
+	cleanup_json json_t *annotations = json_object(), *envelope = NULL;
+	cleanup_strbuf struct strbuf statement = { 0 }, text = { 0 };
+	struct intoto_request about = { .type = INTOTO_V01,
+					.name = r->reference,
+					.digest = r->subject->digest,
+					.predicate_type = predicate_type,
+					.predicate = predicate };
+	json_t *first;
+
+	intoto_write(&about, &statement);
+	envelope = dsse_sign(r->key, DSSE_INTOTO, strbuf_slice(&statement), err);
+	if (!envelope)
+		return -1;
+	first = json_array_get(json_object_get(envelope, "signatures"), 0);
+	json_put(first, "keyid", json_text(""));
+	json_canonical(envelope, &text);
+	json_put(annotations, ANNOTATION_SIGNATURE, json_text(""));
+	json_put(annotations, ANNOTATION_PREDICATE, json_text(predicate_type));
+	return put_layer(r, ".att", MEDIATYPE_DSSE, strbuf_slice(&text), annotations, err);
+}
+
+/* Bundles. */
+
+static void put_time(json_t *annotations, uint64_t time_s)
+{
+	time_t t = (time_t)time_s;
+	char text[32];
+	struct tm utc;
+
+	if (gmtime_r(&t, &utc) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc))
+		json_put(annotations, "org.opencontainers.image.created", json_text(text));
+}
+
+static int put_bundle(const struct signature_request *r, const char *predicate_type,
+		      const json_t *predicate, struct error *err)
+{
+	cleanup_json json_t *said = remarks(r, true), *annotations = json_object();
+	cleanup_strbuf struct strbuf statement = { 0 }, bundle = { 0 };
+	struct intoto_request about = { .type = INTOTO_V1,
+					.digest = r->subject->digest,
+					.annotations = said,
+					.predicate_type = predicate_type,
+					.predicate = predicate };
+	struct artifact artifact = { .subject = r->subject,
+				     .type = SIGSTORE_BUNDLE_TYPE,
+				     .annotations = annotations };
+	struct digest ignored;
+
+	intoto_write(&about, &statement);
+	if (sigstore_bundle_sign(r->key, strbuf_slice(&statement), &bundle, err) < 0)
+		return -1;
+	if (r->time_s)
+		put_time(annotations, r->time_s);
+	json_put(annotations, "dev.sigstore.bundle.content", json_text("dsse-envelope"));
+	json_put(annotations, "dev.sigstore.bundle.predicateType", json_text(predicate_type));
+	artifact.bytes = strbuf_slice(&bundle);
+	return artifact_attach(r->place, &artifact, &ignored, err);
+}
+
+/* The whole. */
+
+/* Which forms a good signature of ours, saying the same, has already. */
+static int find_there(const struct signature_request *r, const char *predicate_type,
+		      const json_t *predicate, unsigned *out_forms, struct error *err)
+{
+	struct signature_key key = { r->key, "" };
+	struct signature_check check = { .place = r->place,
+					 .subject = r->subject,
+					 .keys = &key,
+					 .key_count = 1,
+					 .predicate_type = predicate_type,
+					 .annotations = r->annotations,
+					 .keep = predicate != NULL };
+	cleanup_signature_result struct signature_result found = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	*out_forms = 0;
+	if (r->renew)
+		return 0;
+	if (predicate && r->annotations)
+		check.annotations = NULL; /* cosign's attestations have no place for them */
+	if (predicate)
+		json_canonical(predicate, &text);
+	if (signature_verify(&check, &found, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.found.len; i++) {
+		const struct signature_found *f = &found.found.items[i];
+
+		if (f->good &&
+		    (predicate ? slice_equal(strbuf_slice(&f->predicate), strbuf_slice(&text))
+			       : f->form == SIGNATURE_BUNDLE ||
+					 str_equal(f->reference, r->reference)))
+			*out_forms |= f->form;
+	}
+	return 0;
+}
+
+int signature_sign(const struct signature_request *r, struct signature_put *out, struct error *err)
+{
+	unsigned there;
+
+	*out = (struct signature_put){ 0 };
+	if (find_there(r, NULL, NULL, &there, err) < 0)
+		return error_wrap(err, "sign");
+	out->there = (unsigned)__builtin_popcount(there & r->forms);
+	if (r->forms & ~there & SIGNATURE_LEGACY) {
+		if (sign_legacy(r, err) < 0)
+			return error_wrap(err, "sign");
+		out->made++;
+	}
+	if (r->forms & ~there & SIGNATURE_BUNDLE) {
+		if (put_bundle(r, INTOTO_SIGNATURE, NULL, err) < 0)
+			return error_wrap(err, "sign");
+		out->made++;
+	}
+	return 0;
+}
+
+int signature_attest(const struct signature_request *r, const char *predicate_type,
+		     const json_t *predicate, struct signature_put *out, struct error *err)
+{
+	unsigned there;
+
+	*out = (struct signature_put){ 0 };
+	if (find_there(r, predicate_type, predicate, &there, err) < 0)
+		return error_wrap(err, "attest");
+	out->there = (unsigned)__builtin_popcount(there & r->forms);
+	if (r->forms & ~there & SIGNATURE_LEGACY) {
+		if (attest_legacy(r, predicate_type, predicate, err) < 0)
+			return error_wrap(err, "attest");
+		out->made++;
+	}
+	if (r->forms & ~there & SIGNATURE_BUNDLE) {
+		if (put_bundle(r, predicate_type, predicate, err) < 0)
+			return error_wrap(err, "attest");
+		out->made++;
+	}
+	return 0;
+}
