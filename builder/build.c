@@ -30,6 +30,7 @@ struct build {
 	struct publication publication;
 	bool unchanged;
 	struct build_plan *planned; /* only this is wanted */
+	bool brought;               /* inputs were asked for */
 	bool other_manifest;        /* the lock need not be of this version of the manifest */
 };
 
@@ -52,11 +53,31 @@ const char *build_fate_name(enum script_fate fate)
 	return names[fate];
 }
 
+static int check_inputs(const struct build *b, struct error *err)
+{
+	const struct lock_input *missing = fetch_missing(b->request->lock, b->request->store);
+
+	if (!missing)
+		return 0;
+	return error_set(err, ERROR_NOT_FOUND, "%s %s is not in the store; run `gpuimg fetch`",
+			 missing->name, missing->version);
+}
+
+/* What is to be assembled has to be at hand. */
+static int bring_inputs(struct build *b, struct error *err)
+{
+	if (!b->request->bring || b->brought)
+		return 0;
+	b->brought = true;
+	if (b->request->bring(b->request->bring_user, err) < 0)
+		return -1;
+	return check_inputs(b, err);
+}
+
 /* The lock must be of this manifest and of these rules, and all it names at hand. */
 static int check_lock(const struct build *b, struct error *err)
 {
 	const struct lockfile *lock = b->request->lock;
-	const struct lock_input *missing;
 
 	if (!b->other_manifest && lock_check_current(lock, b->request->stack, err) < 0)
 		return -1;
@@ -76,12 +97,7 @@ static int check_lock(const struct build *b, struct error *err)
 					 "the lock has no platform %s; run `gpuimg lock` again",
 					 platform);
 	}
-	missing = fetch_missing(lock, b->request->store);
-	if (missing)
-		return error_set(err, ERROR_NOT_FOUND,
-				 "%s %s is not in the store; run `gpuimg fetch`", missing->name,
-				 missing->version);
-	return 0;
+	return b->request->bring ? 0 : check_inputs(b, err);
 }
 
 /* One layer on a writer's thread; compression goes to the pool that all share. */
@@ -102,6 +118,9 @@ static void write_layer(struct pool_job *job)
 
 	w->rc = layer_write(w->build->request->store, &w->planned->entries, &options,
 			    w->build->pool, &w->layer, &w->error);
+	if (w->rc == 0 && w->build->request->layer_ready)
+		w->build->request->layer_ready(w->build->request->layer_user, &w->layer.digest,
+					       w->layer.size);
 }
 
 static void take_layer(struct build *b, const struct writing *w, struct build_image *image)
@@ -374,7 +393,8 @@ static int build_platform(struct build *b, const char *name, struct error *err)
 		image_record_recall(store, &key, &result->arena, &record);
 	if (!known) {
 		b->unchanged = false;
-		if (make_image(b, inputs, &platform, &record, &description, err) < 0 ||
+		if (bring_inputs(b, err) < 0 ||
+		    make_image(b, inputs, &platform, &record, &description, err) < 0 ||
 		    image_record_keep(store, &key, &record, err) < 0)
 			return -1;
 	}

@@ -33,6 +33,15 @@ struct build_request {
 	size_t secret_count;
 	build_check_fn *check; /* NULL: none */
 	void *check_user;
+	/*
+	 * Called before the first thing that has to be assembled, at most once: to bring the lock's
+	 * inputs. NULL: they have to be in the store from the start.
+	 */
+	int (*bring)(void *user, struct error *err);
+	void *bring_user;
+	/* A layer lies in the store, made or found; from several threads. NULL: nobody is told. */
+	void (*layer_ready)(void *user, const struct digest *digest, uint64_t size);
+	void *layer_user;
 	const struct out *out; /* notes */
 };
 

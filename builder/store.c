@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "builder/upstream.h"
 
 enum { RECORD_MAX = 16 * 1024 * 1024 };
 
@@ -11,6 +12,7 @@ struct store {
 	int dirfd; /* of `path` */
 	int tmpfd; /* of tmp/ in it */
 	uint32_t boot;
+	const struct store_upstream *upstream; /* NULL: none */
 };
 
 /* Room for "objects/sha256/ab/" and the digits; names from tmp/ begin with "../". */
@@ -417,6 +419,32 @@ static int check_record(const struct strbuf *file, struct slice *out, struct err
 	return 0;
 }
 
+void store_set_upstream(struct store *s, const struct store_upstream *upstream)
+{
+	s->upstream = upstream;
+}
+
+static void tell_used(struct store *s, const char *kind, const struct digest *key)
+{
+	if (s->upstream && upstream_kind(kind))
+		s->upstream->used(s->upstream->user, kind, key);
+}
+
+/* From here, or from there to here. */
+static int read_record(struct store *s, const char *kind, const struct digest *key,
+		       const char *name, struct strbuf *out, struct error *err)
+{
+	struct error why = { 0 };
+
+	if (fs_read(s->dirfd, name, RECORD_MAX + DIGEST_TEXT_MAX, out, &why) == 0)
+		return 0;
+	if (why.code == ERROR_NOT_FOUND && s->upstream && upstream_kind(kind) &&
+	    s->upstream->bring(s->upstream->user, s, kind, key))
+		return fs_read(s->dirfd, name, RECORD_MAX + DIGEST_TEXT_MAX, out, err);
+	*err = why;
+	return -1;
+}
+
 int store_get_record(struct store *s, const char *kind, const struct digest *key,
 		     struct strbuf *out, struct error *err)
 {
@@ -426,7 +454,7 @@ int store_get_record(struct store *s, const char *kind, const struct digest *key
 	struct slice value = { 0 };
 	struct stat st;
 
-	if (fs_read(s->dirfd, name, RECORD_MAX + DIGEST_TEXT_MAX, &file, err) < 0)
+	if (read_record(s, kind, key, name, &file, err) < 0)
 		return error_wrap(err, "store %s", s->path);
 	if (check_record(&file, &value, &why) < 0) {
 		unlinkat(s->dirfd, name, 0);
@@ -436,6 +464,7 @@ int store_get_record(struct store *s, const char *kind, const struct digest *key
 	if (fstatat(s->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		note_use(s->dirfd, name, &st);
 	strbuf_add(out, value.data, value.len);
+	tell_used(s, kind, key);
 	return 0;
 }
 
@@ -459,6 +488,7 @@ int store_put_record(struct store *s, const char *kind, const struct digest *key
 	    sink_write(sink, value.data, value.len, err) < 0 ||
 	    fs_pending_commit(&p, name, 0444, err) < 0)
 		return error_wrap(err, "store %s", s->path);
+	tell_used(s, kind, key);
 	return 0;
 }
 

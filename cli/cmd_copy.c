@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "cli/image_copy.h"
+#include "cli/push_extras.h"
 
 static const struct option options[] = {
 	REGISTRY_OPTIONS,
@@ -7,6 +8,7 @@ static const struct option options[] = {
 	  .value = "OS/ARCH",
 	  .help = "of an index only the image for this platform" },
 	{ .name = "all-platforms", .help = "an index with all its images, as without --platform" },
+	REFERRERS_OPTION,
 	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to move at once (4)" },
 	{ .name = "range-size",
 	  .value = "MIB",

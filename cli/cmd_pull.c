@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "cli/image_copy.h"
+#include "cli/push_extras.h"
 
 static const struct option options[] = {
 	REGISTRY_OPTIONS,
@@ -7,6 +8,7 @@ static const struct option options[] = {
 	  .value = "OS/ARCH",
 	  .help = "the image of an index to take; else this machine's" },
 	{ .name = "all-platforms", .help = "the index with all its images" },
+	REFERRERS_OPTION,
 	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to receive at once (4)" },
 	{ .name = "range-size",
 	  .value = "MIB",

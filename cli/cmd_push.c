@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/image_copy.h"
 #include "cli/interrupt.h"
+#include "cli/push_extras.h"
 #include "registry/transfer.h"
 
 static const struct option options[] = {
@@ -15,6 +16,8 @@ static const struct option options[] = {
 	  .value = "KIND",
 	  .help = "upload as this kind of registry wants it, whatever its name says" },
 	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to send at once (4)" },
+	PUSH_EXTRAS_OPTIONS,
+	REFERRERS_OPTION,
 	{ 0 },
 };
 
@@ -152,7 +155,21 @@ static void report(const struct invocation *in, const struct push_arguments *a,
 	}
 }
 
-static int push(const struct invocation *in, struct push_arguments *a, struct error *err)
+/* What belongs beside the image, once it is there. */
+static int put_extras(const struct invocation *in, struct push_arguments *a,
+		      const struct image_name *from, const struct digest *root,
+		      const struct key *key, struct error *err)
+{
+	for (size_t i = 0; option_given(in, "with-referrers") && i < a->destinations.len; i++)
+		if (push_extras_copy(in, &a->registry, from, &a->destinations.items[i], NULL, root,
+				     err) < 0)
+			return -1;
+	return push_extras_put(in, &a->registry, a->request.source, a->destinations.items,
+			       a->destinations.len, root, key, NULL, err);
+}
+
+static int push(const struct invocation *in, struct push_arguments *a, const struct key *key,
+		struct error *err)
 {
 	cleanup_push_result struct push_result result = { 0 };
 	cleanup_source struct image_source *source = NULL;
@@ -171,6 +188,8 @@ static int push(const struct invocation *in, struct push_arguments *a, struct er
 	interrupt_end(&watch);
 	progress_end(&a->registry.progress);
 	if (rc == 0)
+		rc = put_extras(in, a, &name, &result.root.digest, key, err);
+	if (rc == 0)
 		report(in, a, &result);
 	return rc;
 }
@@ -179,11 +198,16 @@ static int run(const struct invocation *in, struct error *err)
 {
 	cleanup(push_arguments_release) struct push_arguments a = { 0 };
 
+	cleanup_key struct key *key = NULL;
+
 	a.request.progress = show_progress;
 	a.request.progress_user = &a.registry;
 	if (take_options(in, &a, err) < 0 || take_destinations(in, &a, err) < 0)
 		return -1;
-	return push(in, &a, err);
+	key = push_extras_key(in, err);
+	if (!key && option_given(in, "sign"))
+		return -1;
+	return push(in, &a, key, err);
 }
 
 const struct command command_push = {
@@ -197,13 +221,18 @@ const struct command command_push = {
 		"stopped, as far as the registry keeps what it got. What is found out about a\n"
 		"registry, and uploads under way, lie in $XDG_STATE_HOME/gpuimg.\n"
 		"\n"
+		"Of images that were built with this store, their SBOMs and provenance are\n"
+		"attached; with --sign KEY as signed statements, and the image is signed.\n"
+		"\n"
 		"Credentials are those of docker and podman: --authfile, $REGISTRY_AUTH_FILE,\n"
 		"~/.docker/config.json, containers/auth.json and their helpers; for nvcr.io also\n"
 		"$NGC_API_KEY. Plain http is spoken to loopback hosts only.",
 	.examples = "gpuimg push oci:out/trainer:2.3 docker://registry.example.org/ml/trainer:2.3"
 		    "    # one tag\n"
 		    "gpuimg push oci:out/app:1 docker://127.0.0.1:5000/app:1 "
-		    "docker://127.0.0.1:5000/app:latest    # two",
+		    "docker://127.0.0.1:5000/app:latest    # two\n"
+		    "gpuimg push --sign cosign.key oci:out/app:1 "
+		    "docker://registry.example.org/app:1    # signed, with its SBOMs",
 	.options = options,
 	.args_min = 2,
 	.args_max = 64,

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "builder/workdir.h"
 #include "cli/interrupt.h"
+#include "cli/push_extras.h"
 #include "oci/docker_write.h"
 #include "oci/image.h"
 #include "oci/layout.h"
@@ -253,6 +254,11 @@ static void report(const struct running *r, const struct pull_result *result)
 	out_print(out, "%s\n", digest_text(&result->root, digest));
 }
 
+static bool with_referrers(const struct image_copy *c)
+{
+	return option_given(c->in, "with-referrers");
+}
+
 /* To a layout, or to an archive by way of one. */
 static int to_files(struct running *r, struct error *err)
 {
@@ -286,6 +292,9 @@ static int to_files(struct running *r, struct error *err)
 	if (transfer_pull(&request, &result, err) < 0)
 		return -1;
 	progress_end(&c->registry->progress);
+	if (with_referrers(c) && push_extras_copy(c->in, c->registry, &c->from, NULL,
+						  request.layout, &result.root, err) < 0)
+		return -1;
 	if (aside && write_archive(&r->to, aside, name, err) < 0)
 		return -1;
 	report(r, &result);
@@ -314,6 +323,9 @@ static int to_registry(struct running *r, struct error *err)
 	if (transfer_push(&request, &result, err) < 0)
 		return -1;
 	progress_end(&c->registry->progress);
+	if (with_referrers(c) &&
+	    push_extras_copy(c->in, c->registry, &c->from, to, NULL, &result.root.digest, err) < 0)
+		return -1;
 	for (size_t i = 0; i < result.blob_count; i++) {
 		sent += result.blobs[i].state == PUSH_SENT;
 		mounted += result.blobs[i].state == PUSH_MOUNTED;
@@ -367,6 +379,10 @@ int image_copy_run(const struct image_copy *copy, struct error *err)
 	    option_number(copy->in, "range-size", 1, 65536, 64, &r.range_mib, err) < 0 ||
 	    parse_destination(copy->to, &r.arena, &r.to, err) < 0)
 		return -1;
+	if (with_referrers(copy) && (r.to.kind == TO_OCI_ARCHIVE || r.to.kind == TO_DOCKER_ARCHIVE))
+		return error_set(err, ERROR_USAGE,
+				 "--with-referrers: an archive holds one image and nothing beside "
+				 "it; copy to a layout");
 	r.opened = image_copy_source(&copy->from, &copy->registry->client, err);
 	if (!r.opened || choose(&r, err) < 0)
 		return -1;

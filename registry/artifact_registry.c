@@ -2,11 +2,10 @@
 
 #include "oci/mediatype.h"
 #include "registry/client_request.h"
-#include "registry/fetch_blob.h"
 #include "registry/listing.h"
 #include "registry/upload.h"
 
-enum { PAGES_MAX = 100, PAGE_BYTES_MAX = 8 * 1024 * 1024 };
+enum { GET_TRIES = 5, PAGES_MAX = 100, PAGE_BYTES_MAX = 8 * 1024 * 1024 };
 
 struct registry_place {
 	struct artifact_place base;
@@ -35,23 +34,29 @@ static int put_manifest(struct artifact_place *base, const char *name,
 	return 0;
 }
 
+/* Small as they are, what came of one is no place to go on from. */
 static int get_blob(struct artifact_place *base, const struct descriptor *desc, struct strbuf *out,
 		    struct error *err)
 {
 	struct registry_place *p = (struct registry_place *)base;
-	cleanup_sink struct sink *sink = sink_memory(out);
-	struct blob_fetch fetch = {
-		.repositories = &p->repository, .repository_count = 1, .desc = desc, .out = sink
-	};
-	int rc;
+	size_t before = out->len;
 
 	if (desc->size > ARTIFACT_BYTES_MAX)
 		return error_set(err, ERROR_LIMIT, "a blob of %" PRIu64 " bytes; %d are read",
 				 desc->size, ARTIFACT_BYTES_MAX);
-	digest_init(&fetch.state, desc->digest.algorithm);
-	rc = fetch_blob(&fetch, err);
-	digest_release(&fetch.state);
-	return rc;
+	for (unsigned try = 1;; try++) {
+		cleanup_sink struct sink *sink = sink_memory(out);
+		struct error failed = { 0 };
+
+		if (client_blob_get(p->client, desc, sink, &failed) == 0)
+			return 0;
+		strbuf_truncate(out, before);
+		if (try == GET_TRIES || !client_last_transient(p->client)) {
+			*err = failed;
+			return -1;
+		}
+		client_back_off(p->client, try);
+	}
 }
 
 static struct stream *open_bytes(void *user, struct error *err)
