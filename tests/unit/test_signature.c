@@ -349,17 +349,16 @@ static void test_layers_of_other_kinds_are_passed_over(void **state)
 
 static void test_garbage_beside_a_good_signature_does_not_hide_it(void **state)
 {
+#define V03 "{\"mediaType\":\"application/vnd.dev.sigstore.bundle.v0.3+json\""
 	static const char *const garbage[] = {
 		"",
 		"{",
 		"[]",
-		"{\"mediaType\":\"application/vnd.dev.sigstore.bundle.v0.3+json\"}",
-		"{\"mediaType\":\"application/vnd.dev.sigstore.bundle.v0.3+json\","
-		"\"verificationMaterial\":{\"certificate\":{\"rawBytes\":\"AAAA\"}},"
-		"\"dsseEnvelope\":{\"payload\":\"AAAA\",\"payloadType\":\"x\","
-		"\"signatures\":[{\"sig\":\"AAAA\"}]}}",
-		"{\"mediaType\":\"application/vnd.dev.sigstore.bundle.v0.3+json\","
-		"\"verificationMaterial\":{\"publicKey\":{}},\"messageSignature\":{}}",
+		V03 "}",
+		V03 ",\"verificationMaterial\":{\"certificate\":{\"rawBytes\":\"AAAA\"}},"
+		    "\"dsseEnvelope\":{\"payload\":\"AAAA\",\"payloadType\":\"x\","
+		    "\"signatures\":[{\"sig\":\"AAAA\"}]}}",
+		V03 ",\"verificationMaterial\":{\"publicKey\":{}},\"messageSignature\":{}}",
 		"{\"a\":1,\"a\":2}",
 	};
 	struct bench b;
