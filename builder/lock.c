@@ -8,6 +8,7 @@
 #include "builder/sources/package_source.h"
 #include "builder/toolkit.h"
 #include "manifests/dotted.h"
+#include "manifests/tables.h"
 #include "builder/toolkit_sources.h"
 
 struct locking {
@@ -530,6 +531,54 @@ static const char *plain(struct arena *arena, const char *version)
 	return arena_slice(arena, version_upstream(slice_str(version)));
 }
 
+/* The name of CUDA's run-time library in NVIDIA's apt and rpm repositories: "cuda-cudart-12-6". */
+static const char *deb_runtime(const char *cuda, struct arena *arena)
+{
+	size_t major = strcspn(cuda, ".");
+
+	return cuda[major] ? arena_printf(arena, "cuda-cudart-%.*s-%s", (int)major, cuda,
+					  cuda + major + 1)
+			   : "";
+}
+
+/* The release of CUDA that the run-time library was locked of, when the table can tell. */
+static int fill_cuda_release(struct locking *l, const char *runtime, struct error *err)
+{
+	cleanup_tables struct tables tables = { 0 };
+	struct lock_stack *s = &l->lock->stack;
+	struct arena *arena = &l->lock->arena;
+	const struct toolkit *t;
+
+	s->cuda_release = "";
+	if (!*s->cuda)
+		return 0;
+	if (tables_load(NULL, &tables, err) < 0)
+		return -1;
+	t = *runtime ? toolkit_of_runtime(&tables.toolkits, plain(arena, runtime)) : NULL;
+	if (t && str_equal(t->minor, s->cuda))
+		s->cuda_release = arena_strdup(arena, t->version);
+	else if (l->solved.exact && str_equal(s->cuda, l->solved.cuda))
+		s->cuda_release = l->solved.release;
+	return 0;
+}
+
+/* What the frameworks of the stack section came to. */
+static void fill_frameworks(struct locking *l)
+{
+	struct lock_stack *s = &l->lock->stack;
+	size_t count = l->settled.frameworks.len;
+
+	s->frameworks = arena_array(&l->lock->arena, count + 1, sizeof(*s->frameworks));
+	for (size_t i = 0; i < count; i++) {
+		const struct settled_framework *f = &l->settled.frameworks.items[i];
+		const char *version = version_of(l, f->name);
+
+		if (*version)
+			s->frameworks[s->framework_count++] =
+				(struct lock_framework){ .key = f->key, .version = version };
+	}
+}
+
 static int fill_stack(struct locking *l, struct error *err)
 {
 	static const char *const cudart[] = { "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12",
@@ -542,14 +591,19 @@ static int fill_stack(struct locking *l, struct error *err)
 					    "libnccl" };
 	struct arena *arena = &l->lock->arena;
 	struct lock_stack *s = &l->lock->stack;
+	const char *runtime = first_version(l, cudart, ARRAY_LEN(cudart));
 
 	s->driver = l->stack->stack.driver ? arena_strdup(arena, l->stack->stack.driver) : "";
-	s->cuda =
-		l->cuda ? l->cuda : two_numbers(first_version(l, cudart, ARRAY_LEN(cudart)), arena);
+	s->cuda = l->cuda ? l->cuda : two_numbers(runtime, arena);
+	if (!*runtime && *s->cuda)
+		runtime = version_of(l, deb_runtime(s->cuda, arena));
 	s->cudnn = plain(arena, first_version(l, cudnn, ARRAY_LEN(cudnn)));
 	s->nccl = plain(arena, first_version(l, nccl, ARRAY_LEN(nccl)));
 	s->python = arena_strdup(arena, locked_python(l));
 	s->require_cuda = "";
+	fill_frameworks(l);
+	if (fill_cuda_release(l, runtime, err) < 0)
+		return -1;
 	if (*s->cuda && toolkit_require(l->stack, s->cuda, l->solved.compat != NULL, arena,
 					&s->require_cuda, err) < 0)
 		return -1;

@@ -72,6 +72,7 @@ static json_t *dependencies(const struct provenance_request *r)
 static json_t *external_parameters(const struct provenance_request *r)
 {
 	json_t *o = json_object(), *solved = json_object(), *commands = json_object();
+	json_t *frameworks = json_object();
 
 	json_put(o, "manifest", resource("normalised manifest", NULL, &r->stack->digest));
 	json_put(o, "name", json_text(r->stack->name));
@@ -79,10 +80,15 @@ static json_t *external_parameters(const struct provenance_request *r)
 	json_put(o, "platform", json_text(r->inputs->platform));
 	json_put(o, "created", json_text(r->created));
 	json_put(solved, "cuda", text_or(r->lock->stack.cuda));
+	json_put(solved, "cudaRelease", text_or(r->lock->stack.cuda_release));
 	json_put(solved, "cudnn", text_or(r->lock->stack.cudnn));
 	json_put(solved, "driver", text_or(r->lock->stack.driver));
 	json_put(solved, "nccl", text_or(r->lock->stack.nccl));
 	json_put(solved, "python", text_or(r->lock->stack.python));
+	for (size_t i = 0; i < r->lock->stack.framework_count; i++)
+		json_put(frameworks, r->lock->stack.frameworks[i].key,
+			 json_text(r->lock->stack.frameworks[i].version));
+	json_put(solved, "frameworks", frameworks);
 	json_put(o, "stack", solved);
 	for (size_t i = 0; i < r->stack->stage_count; i++) {
 		const struct stack_stage *stage = &r->stack->stages[i];

@@ -137,9 +137,13 @@ void build_report_json(const struct stack *stack, const struct lockfile *lock,
 	for (size_t i = 0; i < result->warnings.len; i++)
 		json_push(warnings, json_text(result->warnings.items[i]));
 	json_put(solved, "cuda", json_text(lock->stack.cuda));
+	json_put(solved, "cuda_release", json_text(lock->stack.cuda_release));
 	json_put(solved, "cudnn", json_text(lock->stack.cudnn));
 	json_put(solved, "nccl", json_text(lock->stack.nccl));
 	json_put(solved, "driver", json_text(lock->stack.driver));
+	for (size_t i = 0; i < lock->stack.framework_count; i++)
+		json_put(solved, lock->stack.frameworks[i].key,
+			 json_text(lock->stack.frameworks[i].version));
 	json_put(o, "schema", json_text("gpuimg-build/1"));
 	json_put(o, "name", json_text(stack->name));
 	json_put(o, "tag", json_text(stack->tag));

@@ -16,8 +16,9 @@ static const char *const kind_names[] = {
 /* What the parts of a lock may hold, sorted as they are written. */
 static const char *const top_members[] = { "assembly",  "coder",  "keys",    "manifest",
 					   "platforms", "schema", "sources", "stack" };
-static const char *const stack_members[] = { "cuda", "cudnn",  "driver",
-					     "nccl", "python", "require_cuda" };
+static const char *const stack_members[] = {
+	"cuda", "cuda_release", "cudnn", "driver", "frameworks", "nccl", "python", "require_cuda"
+};
 static const char *const source_members[] = { "date", "digest", "id", "suite", "type" };
 static const char *const platform_members[] = { "inputs" };
 static const char *const input_members[] = { "arch",  "digest",    "kind", "license",
@@ -251,6 +252,29 @@ static int parse_sources(struct lockfile *lock, const json_t *top, struct error 
 	return 0;
 }
 
+/* {"torch": "2.7.1"} */
+static int parse_frameworks(struct lockfile *lock, const json_t *stack, struct error *err)
+{
+	struct lock_stack *s = &lock->stack;
+	json_t *object;
+
+	if (json_get_object_opt(stack, "stack", "frameworks", &object, err) < 0)
+		return -1;
+	s->frameworks =
+		arena_array(&lock->arena, json_object_size(object) + 1, sizeof(*s->frameworks));
+	for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+		const char *key = json_object_iter_key(i);
+		struct lock_framework *f = &s->frameworks[s->framework_count];
+
+		if (check_text(key, "stack.frameworks", "name", true, err) < 0 ||
+		    get_text(lock, object, "stack.frameworks", key, true, &f->version, err) < 0)
+			return -1;
+		f->key = arena_strdup(&lock->arena, key);
+		s->framework_count++;
+	}
+	return 0;
+}
+
 static int parse_stack(struct lockfile *lock, const json_t *top, struct error *err)
 {
 	struct lock_stack *s = &lock->stack;
@@ -260,12 +284,13 @@ static int parse_stack(struct lockfile *lock, const json_t *top, struct error *e
 	    only_members(object, "stack", stack_members, ARRAY_LEN(stack_members), err) < 0 ||
 	    get_text(lock, object, "stack", "driver", false, &s->driver, err) < 0 ||
 	    get_text(lock, object, "stack", "cuda", false, &s->cuda, err) < 0 ||
+	    get_text(lock, object, "stack", "cuda_release", false, &s->cuda_release, err) < 0 ||
 	    get_text(lock, object, "stack", "cudnn", false, &s->cudnn, err) < 0 ||
 	    get_text(lock, object, "stack", "nccl", false, &s->nccl, err) < 0 ||
 	    get_text(lock, object, "stack", "python", false, &s->python, err) < 0 ||
 	    get_text(lock, object, "stack", "require_cuda", false, &s->require_cuda, err) < 0)
 		return -1;
-	return 0;
+	return parse_frameworks(lock, object, err);
 }
 
 static int parse_keys(struct lockfile *lock, const json_t *top, struct error *err)
@@ -450,14 +475,21 @@ static json_t *keys_json(const struct lockfile *lock)
 
 static json_t *stack_json(const struct lock_stack *s)
 {
-	json_t *object = json_object();
+	json_t *object = json_object(), *frameworks = json_object();
 
 	put_text(object, "driver", s->driver);
 	put_text(object, "cuda", s->cuda);
+	put_text(object, "cuda_release", s->cuda_release);
 	put_text(object, "cudnn", s->cudnn);
 	put_text(object, "nccl", s->nccl);
 	put_text(object, "python", s->python);
 	put_text(object, "require_cuda", s->require_cuda);
+	for (size_t i = 0; i < s->framework_count; i++)
+		put_text(frameworks, s->frameworks[i].key, s->frameworks[i].version);
+	if (json_object_size(frameworks))
+		json_put(object, "frameworks", frameworks);
+	else
+		json_decref(frameworks);
 	return object;
 }
 

@@ -59,9 +59,17 @@ struct lock_source {
 		digest; /* of the signed text: Release, repomd.xml; of the redistrib manifest */
 };
 
+/* "torch", "2.7.1+cu126" */
+struct lock_framework {
+	const char *key, *version;
+};
+
 struct lock_stack {
 	const char *driver, *cuda, *cudnn, *nccl, *python; /* exact or ""; "13.0" for cuda */
-	const char *require_cuda;                          /* NVIDIA_REQUIRE_CUDA, "" */
+	const char *cuda_release; /* "13.0.2", when it is known which one was locked; "" */
+	const char *require_cuda; /* NVIDIA_REQUIRE_CUDA, "" */
+	struct lock_framework *frameworks;
+	size_t framework_count; /* of those that the manifest names, in its order; written sorted */
 };
 
 /* What one key of the manifest said, so that a stale lock can name what has moved. */

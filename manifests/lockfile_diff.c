@@ -169,6 +169,27 @@ static void one_text(struct diff *d, const char *name, const char *old, const ch
 		line(d, "%s: %s -> %s", name, was, is);
 }
 
+static const char *framework_version(const struct lock_stack *s, const char *key)
+{
+	for (size_t i = 0; i < s->framework_count; i++) {
+		if (str_equal(s->frameworks[i].key, key))
+			return s->frameworks[i].version;
+	}
+	return NULL;
+}
+
+static void diff_frameworks(struct diff *d, const struct lock_stack *old,
+			    const struct lock_stack *new)
+{
+	for (size_t i = 0; i < old->framework_count; i++)
+		one_text(d, old->frameworks[i].key, old->frameworks[i].version,
+			 framework_version(new, old->frameworks[i].key));
+	for (size_t i = 0; i < new->framework_count; i++) {
+		if (!framework_version(old, new->frameworks[i].key))
+			one_text(d, new->frameworks[i].key, NULL, new->frameworks[i].version);
+	}
+}
+
 static size_t diff_stack(const struct lockfile *old, const struct lockfile *new, struct strbuf *out)
 {
 	const struct lock_stack *a = &old->stack, *b = &new->stack;
@@ -176,9 +197,11 @@ static size_t diff_stack(const struct lockfile *old, const struct lockfile *new,
 
 	one_text(&d, "driver", a->driver, b->driver);
 	one_text(&d, "cuda", a->cuda, b->cuda);
+	one_text(&d, "cuda release", a->cuda_release, b->cuda_release);
 	one_text(&d, "cudnn", a->cudnn, b->cudnn);
 	one_text(&d, "nccl", a->nccl, b->nccl);
 	one_text(&d, "python", a->python, b->python);
+	diff_frameworks(&d, a, b);
 	one_text(&d, "NVIDIA_REQUIRE_CUDA", a->require_cuda, b->require_cuda);
 	return d.count;
 }

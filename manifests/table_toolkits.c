@@ -28,6 +28,7 @@ static int read_toolkit(const struct table_row *row, struct arena *arena, struct
 	    row_text(row, "label", &out->label, err) < 0 ||
 	    row_text(row, "status", &out->status, err) < 0 ||
 	    row_number_opt(row, "driver_branch", &out->branch, err) < 0 ||
+	    row_version_opt(row, "cudart_version", &out->runtime, err) < 0 ||
 	    row_text_opt(row, "redist_json_sha256", &out->redist_sha256, err) < 0 ||
 	    row_version_opt(row, "min_driver_linux_x86_64", &out->min_driver, err) < 0)
 		return -1;
@@ -134,6 +135,16 @@ const struct toolkit *toolkit_find(const struct table_toolkits *t, const char *v
 	for (size_t i = t->count; i-- > 0;) {
 		if (toolkit_released(&t->items[i]) &&
 		    dotted_prefix(slice_str(t->items[i].version), slice_str(version)))
+			return &t->items[i];
+	}
+	return NULL;
+}
+
+const struct toolkit *toolkit_of_runtime(const struct table_toolkits *t, const char *runtime)
+{
+	for (size_t i = t->count; i-- > 0;) {
+		if (toolkit_released(&t->items[i]) && t->items[i].runtime &&
+		    str_equal(t->items[i].runtime, runtime))
 			return &t->items[i];
 	}
 	return NULL;

@@ -23,6 +23,7 @@ struct toolkit {
 	unsigned branch;           /* the driver branch it was released with; 0: not established */
 	const char *min_driver;    /* by the release notes; NULL: not given */
 	const char *own_driver;    /* min_driver, else the branch alone: serves it by itself */
+	const char *runtime;       /* of the run-time library: "12.6.77"; NULL: not known */
 	const char *redist_sha256; /* of redistrib_VERSION.json, hexadecimal; NULL: not known */
 	struct table_origin origin;
 };
@@ -41,6 +42,11 @@ int table_toolkits_read(const struct table *table, struct arena *arena, struct t
 const struct toolkit_major *toolkit_major(const struct table_toolkits *t, unsigned major);
 /* The newest release of "12.6" (or of "12.6.3"), previews left out; NULL when there is none. */
 const struct toolkit *toolkit_find(const struct table_toolkits *t, const char *version);
+/*
+ * The release that brought this very run-time library ("13.0.96", as wheels and archives number
+ * it), the newest of those that brought it; NULL when the table has none.
+ */
+const struct toolkit *toolkit_of_runtime(const struct table_toolkits *t, const char *runtime);
 /* False for previews and candidates. */
 bool toolkit_released(const struct toolkit *toolkit);
 

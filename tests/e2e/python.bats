@@ -67,6 +67,7 @@ jax_wheels() {
 		[ "$(jq -r ".stack.$key" stack.lock.json)" = "$(jq -r ".platforms[0].$key" resolve.json)" ]
 	done
 	[ "$(jq -r '.platforms[].inputs[] | select(.name == "jax").version' stack.lock.json)" = 0.8.3 ]
+	[ "$(jq -c '[.stack.cuda_release, .stack.frameworks]' stack.lock.json)" = '["12.9.1",{"jax":"0.8.3"}]' ]
 	[ "$(jq -r '.platforms[].inputs[] | select(.name == "nvidia-cuda-runtime-cu12").version' stack.lock.json)" = 12.9.79 ]
 	[ "$(jq -r '.platforms[].inputs[].name' stack.lock.json | grep -c plugin)" -eq 1 ] # the extra of the build
 }

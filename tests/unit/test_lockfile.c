@@ -55,7 +55,12 @@ static const char sample[] =
 	"    }\n"
 	"  ],\n"
 	"  \"stack\": {\n"
-	"    \"cuda\": \"13.0\"\n"
+	"    \"cuda\": \"13.0\",\n"
+	"    \"cuda_release\": \"13.0.2\",\n"
+	"    \"frameworks\": {\n"
+	"      \"jax\": \"0.8.3\",\n"
+	"      \"torch\": \"2.9.1+cu130\"\n"
+	"    }\n"
 	"  }\n"
 	"}\n";
 
@@ -82,6 +87,10 @@ static void test_members_are_read(void **state)
 	assert_int_equal(lock.assembly, 3);
 	assert_string_equal(lock.stack.cuda, "13.0");
 	assert_string_equal(lock.stack.driver, "");
+	assert_string_equal(lock.stack.cuda_release, "13.0.2");
+	assert_int_equal(lock.stack.framework_count, 2);
+	assert_string_equal(lock.stack.frameworks[1].key, "torch");
+	assert_string_equal(lock.stack.frameworks[1].version, "2.9.1+cu130");
 	assert_int_equal(lock.platforms.len, 2);
 	in = lock.platforms.items[0].inputs.items;
 	assert_int_equal(in[0].kind, LOCK_DEB);

@@ -76,17 +76,24 @@ static void test_keys_stack_and_sources_are_told(void **state)
 		   "{\"id\":\"os\",\"type\":\"apt\",\"suite\":\"s\",\"date\":\"2026-01-01T00:00:"
 		   "00Z\"},"
 		   "{\"id\":\"x\",\"type\":\"apt\"}",
-		   "\"cuda\":\"12.6\",\"nccl\":\"2\"", ""),
+		   "\"cuda\":\"12.6\",\"nccl\":\"2\",\"frameworks\":{\"torch\":\"2.7\",\"jax\":"
+		   "\"1\"}",
+		   ""),
 	      LOCK("\"tag\":" DIGEST(B) ",\"stack.cuda\":" DIGEST(A),
 		   "{\"id\":\"os\",\"type\":\"apt\",\"suite\":\"s\",\"date\":\"2026-02-01T00:00:"
 		   "00Z\"}",
-		   "\"cuda\":\"13.0\"", ""),
-	      5,
+		   "\"cuda\":\"13.0\",\"cuda_release\":\"13.0.2\",\"frameworks\":{\"torch\":\"2."
+		   "9\"}",
+		   ""),
+	      8,
 	      "manifest\n"
 	      "  tag, name (gone), stack.cuda (new)\n"
 	      "stack\n"
 	      "  cuda: 12.6 -> 13.0\n"
+	      "  cuda release: nothing -> 13.0.2\n"
 	      "  nccl: 2 -> nothing\n"
+	      "  torch: 2.7 -> 2.9\n"
+	      "  jax: 1 -> nothing\n"
 	      "sources\n"
 	      "  os s: of 2026-01-01T00:00:00Z -> 2026-02-01T00:00:00Z\n"
 	      "  x: no longer asked\n");
