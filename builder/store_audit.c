@@ -72,7 +72,7 @@ static int collect(struct store *store, struct items *out, struct error *err)
 		struct walking w = { .out = out, .top = tops[i] };
 		cleanup_free char *dir = fs_join(store_path(store), tops[i]);
 
-		if (fs_walk(AT_FDCWD, dir, visit, &w, err) < 0)
+		if (fs_exists(AT_FDCWD, dir) && fs_walk(AT_FDCWD, dir, visit, &w, err) < 0)
 			return error_wrap(err, "store %s", store_path(store));
 	}
 	return collect_trees(store, out, err);
