@@ -129,10 +129,31 @@ $O/gpuimg-probe: $(probe_obj) $(probe_stubs)
 	$Q$(CC) -pie -nostdlib -nostartfiles -Wl,--hash-style=both -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id=none \
 	   -Wl,--no-as-needed -s -o $@ $(probe_obj) $(probe_stubs)
 
-$O/testkernels/probe.gen.c: $O/gpuimg-probe
+$O/testkernels/probe.gen.c: $O/gpuimg-probe $O/libcuda-double.so
 	@{ echo '#include "testkernels/launch.h"'; echo 'const uint8_t probe_bytes[] = {'; \
 	   od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g'; echo '};'; \
-	   echo 'const size_t probe_size = sizeof(probe_bytes);'; } >$@
+	   echo 'const size_t probe_size = sizeof(probe_bytes);'; \
+	   echo 'const uint8_t driver_double_bytes[] = {'; od -An -v -tx1 $O/libcuda-double.so | sed 's/ \(..\)/0x\1,/g'; echo '};'; \
+	   echo 'const size_t driver_double_size = sizeof(driver_double_bytes);'; } >$@
+
+# The stand-in for the driver: every name of the driver API, in a library linked as the probe is.
+double_out := $O/testkernels/double
+$(double_out)/driver_names.gen.c: manifests/tables/driver-api.txt testkernels/double/driver_double.c
+	@mkdir -p $(@D)
+	@own=$$(sed -n 's/^int \(cu[A-Za-z0-9_]*\)(.*);$$/\1/p' testkernels/double/driver_double.c); \
+	 { echo 'int double_other(void);'; echo 'struct driver_name { const char *name; void *function; };'; \
+	   for n in $$own; do echo "int $$n();"; done; \
+	   grep -v '^#' $< | grep -vxF "$$own" | sed 's/.*/int &(void); int &(void) { return double_other(); }/'; \
+	   echo 'extern const struct driver_name driver_names[]; const struct driver_name driver_names[] = {'; \
+	   { grep -v '^#' $<; echo "$$own"; } | sort -u | sed 's/.*/	{ "&", (void *)& },/'; echo '};'; \
+	   echo 'extern const unsigned driver_name_count; const unsigned driver_name_count = sizeof(driver_names) / sizeof(driver_names[0]);'; } >$@
+
+$O/libcuda-double.so: testkernels/double/driver_double.c $(double_out)/driver_names.gen.c $(probe_stubs) $O/flags
+	@$(if $V,,echo '  LINK $@')
+	$Q$(CC) $(probe_flags) -fPIC -c -o $(double_out)/driver_double.o $<
+	$Q$(CC) $(probe_flags) -w -fPIC -c -o $(double_out)/driver_names.gen.o $(double_out)/driver_names.gen.c
+	$Q$(CC) -shared -nostdlib -Wl,-soname,libcuda.so.1 -Wl,--hash-style=both -Wl,-z,relro,-z,now,-z,noexecstack \
+	   -Wl,--build-id=none -Wl,-Bsymbolic -s -o $@ $(double_out)/driver_double.o $(double_out)/driver_names.gen.o $(probe_stubs)
 
 $O/tests/unit/%: $O/tests/unit/%.o $(support) $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')

@@ -11,7 +11,7 @@ static const char *const engine_choices[] = { "docker", "podman", NULL };
 static const char *const inject_choices[] = { "auto", "cdi", "legacy", "enroot", "none", NULL };
 
 static const struct option options[] = {
-	REPORT_OUTPUT_OPTION("text (default) or json"),
+	REPORT_OUTPUT_OPTION("text (default), json or junit"),
 	{ .name = "require",
 	  .value = "WHAT",
 	  .repeatable = true,
@@ -20,6 +20,10 @@ static const struct option options[] = {
 	  .value = "TARGET",
 	  .repeatable = true,
 	  .help = "compile and assemble for this GPU architecture, e.g. sm_90" },
+	{ .name = "driver",
+	  .value = "CUDA",
+	  .help = "would the image's CUDA runtime accept a driver that serves this CUDA, e.g. "
+		  "12.4?" },
 	{ .name = "mode",
 	  .value = "MODE",
 	  .choices = mode_choices,
@@ -85,6 +89,8 @@ static int deliver(const struct invocation *in, const struct test_report *report
 
 		if (str_equal(outputs->items[i].format, "json"))
 			test_report_json(report, &text);
+		else if (str_equal(outputs->items[i].format, "junit"))
+			test_report_junit(report, &text);
 		else
 			test_report_text(report, in->out->colour && !outputs->items[i].file,
 					 in->out->verbosity > 0, &text);
@@ -199,6 +205,7 @@ static int gather(const struct invocation *in, struct call *c, struct test_optio
 				    .devices = c->devices.items,
 				    .device_count = c->devices.len,
 				    .cdi_dirs = c->cdi_dirs.items,
+				    .driver = option_text(in, "driver", NULL),
 				    .commands = c->commands.items,
 				    .command_count = c->commands.len,
 				    .shm_bytes = mib * MIB,
@@ -211,7 +218,7 @@ static int gather(const struct invocation *in, struct call *c, struct test_optio
 
 static int run(const struct invocation *in, struct error *err)
 {
-	static const char *const formats[] = { "text", "json", NULL };
+	static const char *const formats[] = { "text", "json", "junit", NULL };
 	cleanup_report_outputs struct report_outputs outputs = { 0 };
 	cleanup_call struct call call = { 0 };
 	cleanup_image struct image image = { 0 };

@@ -101,27 +101,35 @@ static int not_there(const struct cdi_devices *d, const char *device, struct err
 			 strbuf_text(&there));
 }
 
-/* All devices of the kind, each once: the one of the last directory. */
-static bool add_all(const struct cdi_devices *d, const char *kind, struct cdi_used *used,
-		    struct cdi_edits *edits)
+/* True when a later directory has a device of that name too. */
+static bool is_hidden(const struct cdi_devices *d, size_t at, const char *name)
 {
-	bool any = false;
+	for (size_t i = at + 1; i < d->specs.len; i++) {
+		if (d->directory.items[i] > d->directory.items[at] &&
+		    str_equal(d->specs.items[i].kind, d->specs.items[at].kind) &&
+		    cdi_device_find(&d->specs.items[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* All devices of the kind, each once. 1: there are some; 0; -1. */
+static int add_all(const struct cdi_devices *d, const char *kind, struct cdi_used *used,
+		   struct cdi_edits *edits, struct error *err)
+{
+	int any = 0;
 
 	for (size_t i = 0; i < d->specs.len; i++) {
 		const struct cdi_spec *s = &d->specs.items[i];
 
 		for (size_t k = 0; str_equal(s->kind, kind) && k < s->devices.len; k++) {
-			bool hidden = false;
+			cleanup_free char *one = xasprintf("%s=%s", kind, s->devices.items[k].name);
 
-			for (size_t later = i + 1; later < d->specs.len; later++)
-				hidden |= d->directory.items[later] > d->directory.items[i] &&
-					  str_equal(d->specs.items[later].kind, kind) &&
-					  cdi_device_find(&d->specs.items[later],
-							  s->devices.items[k].name);
-			if (hidden)
+			if (is_hidden(d, i, s->devices.items[k].name))
 				continue;
-			use(s, &s->devices.items[k], used, edits);
-			any = true;
+			if (cdi_devices_add(d, one, used, edits, err) < 0)
+				return -1;
+			any = 1;
 		}
 	}
 	return any;
@@ -157,7 +165,11 @@ int cdi_devices_add(const struct cdi_devices *d, const char *device, struct cdi_
 		use(spec, cdi_device_find(spec, name), used, edits);
 		return 0;
 	}
-	if (str_equal(name, "all") && add_all(d, kind, used, edits))
-		return 0;
+	if (str_equal(name, "all")) {
+		int any = add_all(d, kind, used, edits, err);
+
+		if (any)
+			return any < 0 ? -1 : 0;
+	}
 	return not_there(d, device, err);
 }

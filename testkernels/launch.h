@@ -13,6 +13,9 @@ struct root_view;
 /* The probe itself, as built: written where it is needed. */
 extern const uint8_t probe_bytes[];
 extern const size_t probe_size;
+/* The stand-in for the driver (testkernels/double/driver_double.c). */
+extern const uint8_t driver_double_bytes[];
+extern const size_t driver_double_size;
 
 struct launch {
 	const char *const *argv; /* NULL-terminated */

@@ -35,7 +35,10 @@ int test_options_check(const struct test_options *o, struct error *err)
 	static const char *const methods[] = { "auto", "cdi", "legacy", "enroot", "none" };
 	bool known = !o->inject;
 
-	if (test_mode_check(o->mode, o->engine, err) < 0)
+	uint64_t version;
+
+	if (test_mode_check(o->mode, o->engine, err) < 0 ||
+	    (o->driver && test_driver_check(o->driver, &version, err) < 0))
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
 		known |= o->inject && str_equal(o->inject, methods[i]);
@@ -238,7 +241,10 @@ static int run_all(struct test_session *s, struct error *err)
 		if (test_choose_mode(s, err) < 0)
 			return -1;
 		drop_commands(s);
-		if (run_tier(s, TIER_LOAD, err) < 0 || run_gpu(s, err) < 0)
+		if (run_tier(s, TIER_LOAD, err) < 0 ||
+		    (s->options->driver && !s->options->engine &&
+		     test_driver_what_if(s, err) < 0) ||
+		    run_gpu(s, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < s->plan.skips.len; i++)

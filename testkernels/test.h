@@ -38,6 +38,9 @@ struct test_options {
 	const char *const *devices; /* CDI devices; none: all GPUs of NVIDIA */
 	size_t device_count;
 	const char *const *cdi_dirs; /* NULL-terminated, instead of the usual ones; or NULL */
+	/* Would the image's runtime accept a driver that serves this CUDA? "12.4"; NULL: not asked
+	 */
+	const char *driver;
 	const struct test_command *commands;
 	size_t command_count;
 	uint64_t shm_bytes;    /* of /dev/shm; 0: 1 GiB */

@@ -182,6 +182,20 @@ static void add_nodes(struct test_plan *plan, const struct plan_request *q)
 	}
 }
 
+/* The image's runtime against the driver: injected, or the stand-in of `what_if`. */
+static void add_runtimes(struct test_plan *plan, const struct plan_request *q,
+			 const struct library_copies *copies, const char *id, enum test_tier tier)
+{
+	for (size_t i = 0; i < copies->len; i++) {
+		const struct library_copy *copy = &copies->items[i];
+		cleanup_free char *name = xasprintf("%s.%s", id, copy->soname);
+
+		if (!str_equal(copy->family->stem, "libcudart") || !is_first_copy(copies, i))
+			continue;
+		add_name(add_test(plan, q, name, tier, copy, "runtime"), copy);
+	}
+}
+
 static void add_commands(struct test_plan *plan, const struct plan_request *q)
 {
 	for (size_t i = 0; i < q->command_count; i++) {
@@ -210,8 +224,17 @@ void test_plan_make(const struct library_copies *copies, const struct plan_reque
 	add_nodes(out, request);
 	for (size_t i = 0; is_nvidia(request->injection) && i < ARRAY_LEN(run_tests); i++)
 		add_test(out, request, run_tests[i].id, TIER_RUN, NULL, run_tests[i].check);
+	if (is_nvidia(request->injection))
+		add_runtimes(out, request, copies, "run.runtime", TIER_RUN);
 	add_commands(out, request);
 	add_absent(out, copies);
+}
+
+void test_plan_what_if(const struct library_copies *copies, const struct plan_request *request,
+		       struct test_plan *out)
+{
+	*out = (struct test_plan){ 0 };
+	add_runtimes(out, request, copies, "load.driver-what-if", TIER_LOAD);
 }
 
 bool test_plan_id_known(const char *id)
@@ -225,7 +248,8 @@ bool test_plan_id_known(const char *id)
 			return true;
 	}
 	return str_equal(id, "run.inject") || str_equal(id, "run.nodes") ||
-	       str_starts(id, "run.user.") || str_equal(id, "load.loader") ||
+	       str_starts(id, "run.user.") || str_starts(id, "run.runtime.lib") ||
+	       str_starts(id, "load.driver-what-if.lib") || str_equal(id, "load.loader") ||
 	       str_equal(id, "load.no-driver") || str_starts(id, "load.lib") ||
 	       str_starts(id, "load.version.lib") || str_starts(id, "run.version.lib");
 }

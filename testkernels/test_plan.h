@@ -45,6 +45,9 @@ struct plan_request {
  */
 void test_plan_make(const struct library_copies *copies, const struct plan_request *request,
 		    struct test_plan *out);
+/* "load.driver-what-if.<soname>" for each CUDA runtime of the image. */
+void test_plan_what_if(const struct library_copies *copies, const struct plan_request *request,
+		       struct test_plan *out);
 void test_plan_release(struct test_plan *plan);
 #define cleanup_test_plan cleanup(test_plan_release)
 

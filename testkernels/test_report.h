@@ -100,6 +100,13 @@ int test_report_exit_status(const struct test_report *r);
 
 /* The document, pretty JSON. Appended. */
 void test_report_json(const struct test_report *r, struct strbuf *out);
+/* JUnit's XML, a suite per tier. Appended. */
+void test_report_junit(const struct test_report *r, struct strbuf *out);
+/* The head of a document that holds several reports, and the suites of one of them; `node` (may be
+ * NULL) is in their names. "</testsuites>" ends it. */
+void test_report_junit_begin(const struct test_report *const *reports, size_t count,
+			     struct strbuf *out);
+void test_report_junit_suites(const struct test_report *r, const char *node, struct strbuf *out);
 /* For people. Appended. */
 void test_report_text(const struct test_report *r, bool colour, bool verbose, struct strbuf *out);
 

@@ -124,11 +124,16 @@ static void add_evidence(const struct test_judge *j, const struct planned_test *
 /* The libcuda that answered is the image's own, and not the one that was injected. */
 static bool from_image(const struct test_judge *j, const struct probe_outcome *o)
 {
-	if (!o || !o->library || !j->injection)
+	const char *driver =
+		o ? json_string_value(json_object_get(o->more, "driver_library")) : NULL;
+
+	if (o && !driver && o->library && strstr(o->library, "libcuda.so"))
+		driver = o->library;
+	if (!driver || !j->injection)
 		return false;
 	if (j->driver_dir)
-		return !str_starts(o->library, j->driver_dir);
-	return !inject_owns(j->injection, o->library);
+		return !str_starts(driver, j->driver_dir);
+	return !inject_owns(j->injection, driver);
 }
 
 void test_judge_outcome(const struct test_judge *j, const struct planned_test *p,

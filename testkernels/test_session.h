@@ -54,6 +54,10 @@ void test_judge_outcome(const struct test_judge *judge, const struct planned_tes
 /* The result of one test; `o` NULL: the probe never spoke of it. */
 void test_report_outcome(struct test_session *s, const struct planned_test *p,
 			 const struct probe_outcome *o);
+/* load.driver-what-if: the image's runtimes with a stand-in for the driver that was named. */
+int test_driver_what_if(struct test_session *s, struct error *err) MUST_USE;
+/* What a driver is taken for: 12040 of "12.4". ERROR_USAGE. */
+int test_driver_check(const char *driver, uint64_t *out_version, struct error *err) MUST_USE;
 /* run.inject: what was injected, and what is wrong with it. */
 void test_report_injection(struct test_session *s);
 

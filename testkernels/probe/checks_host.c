@@ -3,8 +3,10 @@
  */
 #include "probe.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,7 +41,52 @@ static void check_nodes(const struct check *check)
 	say_end(&s);
 }
 
+/* "driver_library": the libcuda that somebody in this process opened. */
+static void say_driver(struct say *s)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	struct link_map *map = NULL;
+
+	if (driver && dlinfo(driver, RTLD_DI_LINKMAP, &map) == 0 && map)
+		say_str(s, "driver_library", map->l_name);
+}
+
+/*
+ * args: name of libcudart. Does the image's runtime accept the driver that it finds? It is asked
+ * for the number of devices, which makes it start the driver.
+ */
+static void check_runtime(const struct check *check)
+{
+	void *handle = library_open(check, check->args[0]);
+	int (*get_count)(int *), (*get_version)(int *), count = 0, version = 0, rc;
+	struct say s;
+
+	if (!handle)
+		return;
+	get_count = (int (*)(int *))library_symbol(handle, "cudaGetDeviceCount");
+	get_version = (int (*)(int *))library_symbol(handle, "cudaDriverGetVersion");
+	if (!get_count || !get_version) {
+		result_fail(check, "symbol", "it lacks functions that every version has");
+		return;
+	}
+	rc = get_count(&count);
+	get_version(&version);
+	result_begin(&s, check, rc ? "fail" : "pass");
+	if (rc) {
+		say_str(&s, "kind", "call");
+		say_str(&s, "domain", "libcudart");
+		say_str(&s, "call", "cudaGetDeviceCount");
+		say_int(&s, "code", rc);
+	}
+	say_int(&s, "devices", count);
+	say_int(&s, "driver_api", version);
+	say_driver(&s);
+	say_library(&s, check, handle);
+	say_end(&s);
+}
+
 static const struct check_entry host_checks[] = {
+	{ "runtime", check_runtime },
 	{ "nodes", check_nodes },
 };
 

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PLAN_MAX = 1 << 20, WORDS_MAX = 2048, READ_MAX = 4096, DRAIN_MS = 200 };
+enum { PLAN_MAX = 1 << 20, WORDS_MAX = 2048, READ_MAX = 64 * 1024, DRAIN_MS = 200 };
 
 int main(int argc, char **argv);
 
