@@ -261,9 +261,10 @@ compare-mmdebstrap: all ## the root file system against one whose maintainer scr
 compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of today (needs a network)
 	@tests/tools/apt-corpus.sh measure
 
-check-large: all ## faults planted into an image with the CUDA toolkit of /usr/local/cuda, 1000 damaged images, and the large set of compare-mmdebstrap (minutes)
+check-large: all ## faults planted into an image with the CUDA toolkit of /usr/local/cuda, 1000 damaged images, the memory of lint, and the large set of compare-mmdebstrap (minutes)
 	@GPUIMG=$O/gpuimg tests/tools/plant-faults --large
 	@GPUIMG=$O/gpuimg tests/tools/damage-images 1000
+	@GPUIMG=$O/gpuimg tests/tools/lint-memory
 	@if [ "$$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then tests/tools/compare-mmdebstrap.sh full; \
 	   else echo 'the comparison with an installation was left out: it needs root and mmdebstrap'; fi
 

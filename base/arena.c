@@ -8,6 +8,7 @@ enum { BLOCK_BYTES = 64 * 1024, ALIGNMENT = 16 };
 struct arena_block {
 	struct arena_block *next;
 	size_t used, cap; /* bytes of data: given at the front, not given at the end */
+	size_t full;      /* bytes of data in all */
 	_Alignas(16) uint8_t data[];
 };
 
@@ -33,6 +34,15 @@ void arena_adopt(struct arena *into, struct arena *from)
 	from->blocks = NULL;
 }
 
+size_t arena_bytes(const struct arena *a)
+{
+	size_t bytes = 0;
+
+	for (const struct arena_block *b = a->blocks; b; b = b->next)
+		bytes += sizeof(*b) + b->full;
+	return bytes;
+}
+
 /* A block with room for `need` bytes. */
 static struct arena_block *block_for(struct arena *a, size_t need)
 {
@@ -44,7 +54,7 @@ static struct arena_block *block_for(struct arena *a, size_t need)
 	if (b && b->cap - b->used >= need)
 		return b;
 	b = xcalloc(1, sizeof(*b) + cap);
-	b->cap = cap;
+	b->cap = b->full = cap;
 	/* An oversized block goes behind the current one, which may still have room. */
 	if (need > BLOCK_BYTES && a->blocks) {
 		b->next = a->blocks->next;

@@ -63,3 +63,15 @@ const char *out_size(uint64_t bytes, char buf[32])
 	snprintf(buf, 32, u ? "%.1f %s" : "%.0f %s", v, units[u]);
 	return buf;
 }
+
+void out_put_clean(FILE *file, const char *text)
+{
+	for (const uint8_t *p = (const uint8_t *)text; *p; p++) {
+		if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+			fprintf(file, "\\x%02x", *++p);
+		else if ((*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f)
+			fprintf(file, "\\x%02x", *p);
+		else
+			putc(*p, file);
+	}
+}

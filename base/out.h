@@ -24,6 +24,11 @@ void out_note(const struct out *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void out_verbose(const struct out *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* "warning: …" to out->err, even when quiet. A newline is added. */
 void out_warn(const struct out *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/*
+ * Text that may quote archives and registries, on a terminal: control characters, those above ASCII
+ * too, as \xNN; newlines and tabs stay.
+ */
+void out_put_clean(FILE *file, const char *text);
 /* A size for people: "734 B", "2.1 MiB". Returns buf. */
 const char *out_size(uint64_t bytes, char buf[32]);
 

@@ -8,8 +8,10 @@
 static int report(const struct error *err, const struct out *out)
 {
 	fflush(out->out);
-	fprintf(out->err, "%sgpuimg:%s %s\n", out->err_colour ? "\033[31m" : "",
-		out->err_colour ? "\033[0m" : "", err->text);
+	fprintf(out->err, "%sgpuimg:%s ", out->err_colour ? "\033[31m" : "",
+		out->err_colour ? "\033[0m" : "");
+	out_put_clean(out->err, err->text);
+	fputc('\n', out->err);
 	return error_exit_status(err->code);
 }
 

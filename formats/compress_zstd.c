@@ -64,6 +64,7 @@ struct unzstd_stream {
 	struct input in;
 	ZSTD_DCtx *ctx;
 	bool between; /* the last frame is complete and all of it was given */
+	bool begun;   /* a frame was */
 	bool more;    /* the decoder may hold output though it has no input */
 };
 
@@ -82,6 +83,15 @@ static int unzstd_complaint(size_t rc, struct error *err)
 	}
 }
 
+/*
+ * The library also reads what zstd wrote before its format was settled, and that differently when
+ * it comes in small pieces: no layer is such. RFC 8878, 3.1: a frame or a skippable one begins so.
+ */
+static bool begins_frame(uint8_t first)
+{
+	return first == 0x28 || (first & 0xf0) == 0x50;
+}
+
 static ssize_t unzstd_read(struct stream *base, void *buf, size_t len, struct error *err)
 {
 	struct unzstd_stream *s = (struct unzstd_stream *)base;
@@ -90,12 +100,17 @@ static ssize_t unzstd_read(struct stream *base, void *buf, size_t len, struct er
 	for (;;) {
 		ZSTD_inBuffer in = { s->in.buf, s->in.len, s->in.pos };
 
+		if (in.pos < in.size && (s->between || !s->begun) &&
+		    !begins_frame(s->in.buf[in.pos]))
+			return error_set(err, ERROR_FORMAT,
+					 "is not zstd data, or followed by other data");
 		if (in.pos < in.size || s->more) {
 			size_t rc = ZSTD_decompressStream(s->ctx, &out, &in);
 
 			if (ZSTD_isError(rc))
 				return unzstd_complaint(rc, err);
 			s->in.pos = in.pos;
+			s->begun = true;
 			s->between = rc == 0;
 			s->more = rc != 0 && out.pos == out.size;
 			if (out.pos)

@@ -65,7 +65,8 @@ int json_parse_named(struct slice text, const char *name, json_t **out, struct e
 	return 0;
 }
 
-static void write_string(const char *s, size_t len, struct strbuf *out)
+/* `shown`: to people, so that terminals are not spoken to by control characters above ASCII. */
+static void write_string(const char *s, size_t len, bool shown, struct strbuf *out)
 {
 	static const char letters[] = "btn\0fr"; /* for 0x08 … 0x0d */
 	size_t plain = 0;
@@ -74,6 +75,13 @@ static void write_string(const char *s, size_t len, struct strbuf *out)
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)s[i];
 
+		if (shown && (c == 0x7f || (c == 0xc2 && (unsigned char)s[i + 1] >= 0x80 &&
+					    (unsigned char)s[i + 1] < 0xa0))) {
+			strbuf_add(out, s + plain, i - plain);
+			strbuf_addf(out, "\\u%04x", c == 0x7f ? c : (unsigned char)s[++i]);
+			plain = i + 1;
+			continue;
+		}
 		if (c >= 0x20 && c != '"' && c != '\\')
 			continue;
 		strbuf_add(out, s + plain, i - plain);
@@ -127,7 +135,7 @@ static void write_object(const json_t *object, struct layout_of at, struct strbu
 		if (i)
 			strbuf_addc(out, ',');
 		write_break(inner, out);
-		write_string(keys[i], strlen(keys[i]), out);
+		write_string(keys[i], strlen(keys[i]), at.pretty, out);
 		strbuf_adds(out, at.pretty ? ": " : ":");
 		write_value(json_object_get(object, keys[i]), inner, out);
 	}
@@ -170,7 +178,7 @@ static void write_value(const json_t *value, struct layout_of at, struct strbuf 
 		write_array(value, at, out);
 		return;
 	case JSON_STRING:
-		write_string(json_string_value(value), json_string_length(value), out);
+		write_string(json_string_value(value), json_string_length(value), at.pretty, out);
 		return;
 	case JSON_INTEGER:
 		strbuf_addf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));

@@ -17,6 +17,19 @@
 
 enum { LAYERS_AT_ONCE_MAX = 4, BATCH_ENTRIES = 512, BATCHES_AHEAD_MAX = 32 };
 
+/*
+ * What a hostile image may make us hold: entries, of about 140 bytes each, and bytes of facts. The
+ * largest real images have about a million and a hundred MiB.
+ */
+enum { ENTRIES_MAX = 10 * 1000 * 1000 };
+static const size_t FACT_BYTES_MAX = 1024 * MIB;
+
+/* What all layers took so far. */
+struct budget {
+	pthread_mutex_t lock;
+	size_t entries, bytes;
+};
+
 struct layer_entry {
 	struct tar_entry entry;
 	struct file_facts *facts;
@@ -36,6 +49,9 @@ struct layer_job {
 	bool hash;
 	const struct fact_cache *cache;
 	struct fact_keeping keeping;
+	struct budget *budget;
+	bool started;          /* a batch of it was begun */
+	size_t content_bytes;  /* that the budget knows of */
 	struct arena content;  /* kept; the worker's until it ended */
 	struct batch *filling; /* the worker's */
 	pthread_mutex_t lock;  /* of the queue */
@@ -175,11 +191,35 @@ static int read_content(struct content_reader *r, const struct tar_entry *entry,
 	return 0;
 }
 
-/* A batch with room for one more entry. */
-static struct batch *roomy_batch(struct layer_job *job)
+/* Take a batch, and what was kept of contents, out of the budget. */
+static int spend(struct layer_job *job, struct error *err)
+{
+	size_t bytes = arena_bytes(&job->content), all_entries, all_bytes;
+
+	pthread_mutex_lock(&job->budget->lock);
+	all_entries = job->budget->entries += job->started ? BATCH_ENTRIES : 1;
+	all_bytes = job->budget->bytes += bytes - job->content_bytes;
+	pthread_mutex_unlock(&job->budget->lock);
+	job->content_bytes = bytes;
+	job->started = true;
+	if (all_entries > ENTRIES_MAX)
+		return error_set(err, ERROR_LIMIT, "the image has more than %d entries so far",
+				 ENTRIES_MAX);
+	if (all_bytes > FACT_BYTES_MAX)
+		return error_set(err, ERROR_LIMIT,
+				 "what has to be known of the image's files takes more than %zu "
+				 "bytes so far",
+				 FACT_BYTES_MAX);
+	return 0;
+}
+
+/* A batch with room for one more entry; NULL when there is too much of them. */
+static struct batch *roomy_batch(struct layer_job *job, struct error *err)
 {
 	if (job->filling && job->filling->len == BATCH_ENTRIES)
 		flush_batch(job, false);
+	if (!job->filling && spend(job, err) < 0)
+		return NULL;
 	if (!job->filling)
 		job->filling = xcalloc(1, sizeof(*job->filling));
 	return job->filling;
@@ -195,7 +235,9 @@ static int read_entry(struct layer_job *job, struct tar_reader *reader,
 
 	if (note_odd(job, entry))
 		return 0;
-	batch = roomy_batch(job);
+	batch = roomy_batch(job, err);
+	if (!batch)
+		return -1;
 	names = &batch->names;
 	out = &batch->entries[batch->len++];
 	out->entry = *entry;
@@ -251,9 +293,11 @@ static int recall_entries(struct layer_job *job, struct fact_record_reader *r, s
 
 	r->content = &job->content;
 	do {
-		struct batch *batch = roomy_batch(job);
-		struct layer_entry *out = &batch->entries[batch->len];
+		struct batch *batch = roomy_batch(job, err);
+		struct layer_entry *out = batch ? &batch->entries[batch->len] : NULL;
 
+		if (!batch)
+			return -1;
 		r->names = &batch->names;
 		kind = fact_record_next(r, &out->entry, &out->facts, &odd);
 		if (kind == FACT_RECORD_ENTRY)
@@ -407,10 +451,12 @@ void tree_facts_read(struct facts *facts, struct image *image)
 	size_t count = image->manifest.layer_count;
 	cleanup_free struct layer_job *jobs = xcalloc(count + 1, sizeof(*jobs));
 	struct pool *pool = pool_new(MIN(pool_processors(), (unsigned)LAYERS_AT_ONCE_MAX));
+	struct budget budget = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 	for (size_t i = 0; i < count; i++) {
 		jobs[i].hash = facts->hash_files;
 		jobs[i].cache = facts->known;
+		jobs[i].budget = &budget;
 		start_job(&jobs[i], image, i, pool);
 	}
 	for (size_t i = 0; i < count; i++) {

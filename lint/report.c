@@ -51,8 +51,9 @@ static size_t decode(const uint8_t *p, uint32_t *out)
 /* Characters that are not seen, or that change how what follows is seen. */
 static bool is_treacherous(uint32_t c)
 {
-	return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0xfffe || c == 0xffff;
+	return c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+	       c == 0xfffe || c == 0xffff;
 }
 
 static void put_text(struct strbuf *out, const char *text, bool markup)
@@ -99,19 +100,17 @@ void put_markup(struct strbuf *out, const char *text)
 void put_json(const json_t *value, struct strbuf *out)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
-	const uint8_t *p;
 
 	json_canonical(value, &text);
-	p = (const uint8_t *)strbuf_text(&text);
-	for (size_t i = 0; i < text.len; i++) {
-		if (p[i] == 0x7f) {
-			strbuf_adds(out, "\\u007f");
-		} else if (p[i] == 0xc2 && p[i + 1] >= 0x80 && p[i + 1] < 0xa0) {
-			strbuf_addf(out, "\\u%04x", (unsigned)p[i + 1]);
-			i++;
-		} else {
-			strbuf_addc(out, (char)p[i]);
-		}
+	for (const uint8_t *p = (const uint8_t *)strbuf_text(&text); *p;) {
+		uint32_t c = *p;
+		size_t len = *p < 0x7f ? 1 : decode(p, &c);
+
+		if (len && c >= 0x7f && (c < 0xa0 || is_treacherous(c)))
+			strbuf_addf(out, "\\u%04x", c);
+		else
+			strbuf_add(out, p, len ? len : 1);
+		p += len ? len : 1;
 	}
 }
 

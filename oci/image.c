@@ -278,7 +278,7 @@ int image_platforms(struct image_source *source, struct arena *arena, struct pla
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out, struct error *err)
 {
-	*out = (struct image){ .source = source };
+	*out = (struct image){ .source = source, .unpacked_floor = IMAGE_UNPACKED_FLOOR };
 	out->name = arena_strdup(&out->arena, name);
 	if (source->rootfs) {
 		out->rootfs = arena_strdup(&out->arena, source->rootfs);
@@ -354,6 +354,7 @@ struct layer_stream {
 	struct stream *blob, *verified, *plain; /* plain NULL: the compressed bytes are wanted */
 	struct digest_state state;
 	struct digest diff_id;
+	uint64_t stored, unpacked, limit; /* bytes */
 	bool has_diff_id, ended;
 };
 
@@ -391,9 +392,25 @@ static ssize_t layer_read(struct stream *base, void *buf, size_t len, struct err
 		return error_wrap(err, "%s", s->name);
 	if (n == 0)
 		return layer_end(s, err);
-	if (s->plain)
-		digest_update(&s->state, buf, (size_t)n);
+	if (!s->plain)
+		return n;
+	s->unpacked += (uint64_t)n;
+	if (s->unpacked > s->limit)
+		return error_set(err, ERROR_LIMIT,
+				 "%s: its %" PRIu64 " bytes unpack to more than %" PRIu64
+				 ": no image needs that, an archive bomb does",
+				 s->name, s->stored, s->limit);
+	digest_update(&s->state, buf, (size_t)n);
 	return n;
+}
+
+static uint64_t unpacked_limit(const struct image *image, uint64_t stored)
+{
+	uint64_t limit;
+
+	if (mul_overflows(stored, (uint64_t)IMAGE_RATIO_MAX, &limit))
+		return UINT64_MAX;
+	return MAX(limit, image->unpacked_floor);
 }
 
 static void layer_close(struct stream *base)
@@ -442,6 +459,8 @@ struct stream *image_layer(struct image *image, size_t i, struct error *err)
 
 	if (!s)
 		return NULL;
+	s->stored = image->manifest.layers[i].size;
+	s->limit = unpacked_limit(image, s->stored);
 	s->has_diff_id = i < image->config.diff_id_count;
 	if (s->has_diff_id)
 		s->diff_id = image->config.diff_ids[i];

@@ -22,6 +22,7 @@ struct image {
 	struct manifest manifest;
 	struct image_config config;
 	struct strbuf manifest_text, config_text; /* the exact bytes */
+	uint64_t unpacked_floor;         /* bytes that a layer may unpack to, however small it is */
 	signed char *layer_compressions; /* enum compression of each layer whose content was opened,
 					    else -1 */
 };
@@ -62,9 +63,17 @@ void image_release(struct image *image);
 #define cleanup_image cleanup(image_release)
 
 /*
+ * Most that a layer unpacks to, so that an archive bomb ends: 64 GiB (image.unpacked_floor, which
+ * tests lower), or a hundred times its own bytes where that is more.
+ */
+#define IMAGE_UNPACKED_FLOOR (64 * GIB)
+enum { IMAGE_RATIO_MAX = 100 };
+
+/*
  * The plain tar of layer `i`. Both the compressed digest and the diff_id are verified: reading to
  * the end fails with ERROR_INTEGRITY when either is wrong. The compression is told by the content,
- * not by the media type. NULL on error. The caller closes it, before the image.
+ * not by the media type. ERROR_LIMIT when it unpacks to more than is allowed. NULL on error. The
+ * caller closes it, before the image.
  */
 struct stream *image_layer(struct image *image, size_t i, struct error *err) MUST_USE;
 /* The compressed bytes of layer `i`, verified at the end. */

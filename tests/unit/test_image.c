@@ -81,6 +81,33 @@ static void test_a_spoilt_layer_is_told_with_its_number(void **state)
 	}
 }
 
+static void test_a_layer_that_unpacks_to_too_much_ends(void **state)
+{
+	static const char *const coders[] = { "gzip", "zstd" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(coders); i++) {
+		cleanup_test_dir char *dir = test_dir();
+		cleanup_free char *with = xasprintf("layer %s\nfile x *4000000\n", coders[i]);
+		cleanup_image struct image image = { 0 };
+		cleanup_stream struct stream *layer = NULL, *again = NULL;
+		struct error err = { 0 };
+
+		test_image(dir, "v1", with);
+		assert_ok(open_image(dir, NULL, NULL, &image, &err), err);
+		image.unpacked_floor = MIB;
+		layer = image_layer(&image, 0, &err);
+		assert_non_null(layer);
+		assert_int_equal(stream_drain(layer, NULL, &err), -1);
+		assert_int_equal(err.code, ERROR_LIMIT);
+		assert_contains(err.text, "oci:test: layer 0: its ");
+		assert_contains(err.text, "bytes unpack to more than 1048576");
+		image.unpacked_floor = IMAGE_UNPACKED_FLOOR;
+		again = image_layer(&image, 0, &err);
+		assert_ok(stream_drain(again, NULL, &err), err);
+	}
+}
+
 static void test_the_platform_is_chosen_from_an_index(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
@@ -247,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_image_opens_and_its_layers_read_to_the_end),
 		cmocka_unit_test(test_a_spoilt_layer_is_told_with_its_number),
+		cmocka_unit_test(test_a_layer_that_unpacks_to_too_much_ends),
 		cmocka_unit_test(test_the_platform_is_chosen_from_an_index),
 		cmocka_unit_test(test_the_only_image_opens_unless_another_platform_was_asked_for),
 		cmocka_unit_test(test_indexes_nest_but_not_without_end),
