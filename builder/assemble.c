@@ -298,6 +298,7 @@ static int add_ground(const struct assembly *a, const struct stack_stage *stage,
 	if (!a->base)
 		return rootfs_add(r, finish_filesystem(&a->platform, has_kind(a, stage, LOCK_DEB)),
 				  err);
+	r->base_layers = a->base->layer_count;
 	tree = base_image_tree(a->store, a->inputs, a->base, !last, err);
 	return tree ? rootfs_add(r, tree, err) : -1;
 }

@@ -551,26 +551,51 @@ static void drop_empty(struct plan *plan)
 	plan->layers.len = kept;
 }
 
-int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan *out,
-	      struct error *err)
+static void forget_layers(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->layers.len; i++)
+		vec_release(&plan->layers.items[i].entries);
+	vec_release(&plan->layers);
+}
+
+static int make_plan(struct rootfs *r, enum stack_split split, bool few, uint64_t max_size,
+		     struct plan *out, struct error *err)
 {
 	cleanup(plan_groups_release) struct plan_groups groups = { 0 };
 	struct maker m = { .rootfs = r, .plan = out };
 	int rc = 0;
 
-	plan_groups_make(r, options->split, &out->arena, &groups);
+	forget_layers(out);
+	plan_groups_make(r, split, few, &out->arena, &groups);
 	know_base_dirs(&m);
 	for (size_t i = 0; i < groups.len && rc == 0; i++)
-		rc = make_layers(&m, &groups.items[i], options->max_size, i + 1 == groups.len, err);
+		rc = make_layers(&m, &groups.items[i], max_size, i + 1 == groups.len, err);
 	map_release(&m.set_dirs);
-	if (rc < 0)
+	if (rc == 0)
+		drop_empty(out);
+	return rc;
+}
+
+static bool fits(const struct rootfs *r, const struct plan *plan)
+{
+	return plan->layers.len + r->base_layers <= PLAN_LAYERS_MAX;
+}
+
+int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan *out,
+	      struct error *err)
+{
+	const uint64_t max = options->max_size;
+
+	if (make_plan(r, options->split, false, max, out, err) < 0 ||
+	    (!fits(r, out) && make_plan(r, options->split, true, max, out, err) < 0) ||
+	    (!fits(r, out) && make_plan(r, SPLIT_SINGLE, true, max, out, err) < 0))
 		return -1;
-	drop_empty(out);
-	if (out->layers.len > PLAN_LAYERS_MAX)
+	if (!fits(r, out))
 		return error_set(err, ERROR_LIMIT,
-				 "the image would have %zu layers; engines take %d at most: raise "
-				 "layers.max-size or set layers.split to single",
-				 out->layers.len, PLAN_LAYERS_MAX);
+				 "the image would have %zu layers, %zu of them the base's; engines "
+				 "take %d at most: raise layers.max-size%s",
+				 out->layers.len + r->base_layers, r->base_layers, PLAN_LAYERS_MAX,
+				 r->base_layers ? ", or flatten the base" : "");
 	assert_disjoint(r, out);
 	return 0;
 }

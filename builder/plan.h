@@ -15,7 +15,8 @@
  * their sum), so that one edited file is one small layer.
  *
  * split stage: what each stage contributes; split single: one layer; both cut at `max-size`.
- * More than PLAN_LAYERS_MAX layers are refused.
+ * Where the image would have more than PLAN_LAYERS_MAX layers, the base's among them, each class
+ * becomes one layer, then all of it; only what max-size alone cuts into more is refused.
  *
  * Layers are disjoint but for directories. A directory has the attributes of the component that
  * brings it in that layer, else the default ones; where that leaves other attributes than the tree

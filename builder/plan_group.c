@@ -20,8 +20,8 @@ static const struct {
 
 enum {
 	SOLO_MAX = 40, /* so that the image stays below 48 layers */
-	BINS_MAX = 8,  /* of a class; 1 when there are many solo layers */
-	MANY_SOLO = 24,
+	BINS_MAX = 8,  /* of a class; 1 when there are many layers of the base or solo */
+	MANY_LAYERS = 24,
 };
 
 const char *plan_class_name(enum plan_class class)
@@ -167,7 +167,7 @@ static int by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static size_t mark_solo(struct parts *parts)
+static size_t mark_solo(struct parts *parts, size_t max)
 {
 	size_t solos = 0;
 
@@ -175,7 +175,7 @@ static size_t mark_solo(struct parts *parts)
 	for (size_t i = 0; i < parts->len; i++) {
 		struct part *p = &parts->items[i];
 
-		p->solo = p->bytes >= SOLO_BYTES && solos < SOLO_MAX &&
+		p->solo = p->bytes >= SOLO_BYTES && solos < max &&
 			  p->component->kind != COMPONENT_FINISH;
 		solos += p->solo;
 	}
@@ -233,7 +233,7 @@ static int compare_groups(const void *a, const void *b)
 }
 
 /* A power of two, so that a class that grows splits its groups and does not reshuffle them. */
-static unsigned bins_of(const struct parts *parts, enum plan_class class, size_t solos)
+static unsigned bins_of(const struct parts *parts, enum plan_class class, size_t others)
 {
 	uint64_t total = 0;
 	unsigned bins = 1;
@@ -242,7 +242,7 @@ static unsigned bins_of(const struct parts *parts, enum plan_class class, size_t
 		if (parts->items[i].class == class && !parts->items[i].solo)
 			total += parts->items[i].bytes;
 	}
-	while (solos < MANY_SOLO && bins < BINS_MAX && total / BIN_BYTES >= 2 * bins)
+	while (others < MANY_LAYERS && bins < BINS_MAX && total / BIN_BYTES >= 2 * bins)
 		bins *= 2;
 	return bins;
 }
@@ -260,9 +260,10 @@ static void add_solo(struct plan_groups *groups, const struct part *p, struct ar
 	group_add(g, p);
 }
 
-static void group_by_component(struct parts *parts, struct arena *arena, struct plan_groups *out)
+static void group_by_component(struct parts *parts, size_t base_layers, bool few,
+			       struct arena *arena, struct plan_groups *out)
 {
-	size_t solos = mark_solo(parts);
+	size_t others = mark_solo(parts, few ? 0 : SOLO_MAX) + base_layers;
 
 	for (size_t i = 0; i < parts->len; i++) {
 		const struct part *p = &parts->items[i];
@@ -276,7 +277,7 @@ static void group_by_component(struct parts *parts, struct arena *arena, struct 
 			add_solo(out, p, arena);
 			continue;
 		}
-		bins = bins_of(parts, p->class, solos);
+		bins = bins_of(parts, p->class, few ? MANY_LAYERS : others);
 		bin = p->component->kind == COMPONENT_FINISH ? 0 : hash_name(source) & (bins - 1);
 		g = group_of(out, bin ? arena_printf(arena, "%s, group %u", class, bin + 1) : class,
 			     p->class);
@@ -316,7 +317,7 @@ static void group_all(struct parts *parts, struct plan_groups *out)
 	}
 }
 
-void plan_groups_make(const struct rootfs *r, enum stack_split split, struct arena *arena,
+void plan_groups_make(const struct rootfs *r, enum stack_split split, bool few, struct arena *arena,
 		      struct plan_groups *out)
 {
 	struct parts parts = { 0 };
@@ -324,7 +325,7 @@ void plan_groups_make(const struct rootfs *r, enum stack_split split, struct are
 	collect(r, &parts);
 	switch (split) {
 	case SPLIT_COMPONENT:
-		group_by_component(&parts, arena, out);
+		group_by_component(&parts, r->base_layers, few, arena, out);
 		break;
 	case SPLIT_STAGE:
 		group_by_stage(&parts, out);

@@ -34,7 +34,11 @@ struct plan_groups {
 	size_t len, cap;
 };
 
-void plan_groups_make(const struct rootfs *r, enum stack_split split, struct arena *arena,
+/*
+ * `few`: a layer for each class and no more. Over a base with many layers (r->base_layers) the
+ * small components of a class stay together in any case.
+ */
+void plan_groups_make(const struct rootfs *r, enum stack_split split, bool few, struct arena *arena,
 		      struct plan_groups *out);
 void plan_groups_release(struct plan_groups *g);
 

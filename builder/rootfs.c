@@ -2,7 +2,7 @@
 
 #include "builder/conflict.h"
 
-enum { LINKS_MAX = 40, PATH_BYTES_MAX = 4096 };
+enum { LINKS_MAX = 40, PATH_BYTES_MAX = 4096, NAME_BYTES_MAX = 255 };
 
 struct default_dir {
 	const char *path;
@@ -292,6 +292,25 @@ static const char *diverted(const struct rootfs *r, const struct component *c, c
 	return path;
 }
 
+/* Names that no file in a layer can have: they would delete another, or fit in no file system. */
+static int check_names(const char *path, struct error *err)
+{
+	struct slice rest = slice_str(path), name;
+
+	while (slice_cut(&rest, '/', &name)) {
+		if (slice_starts(name, ".wh."))
+			return error_set(err, ERROR_FORMAT,
+					 "%s: in a layer a name that begins with .wh. says that "
+					 "something is deleted, so no file can have it",
+					 path);
+		if (name.len > NAME_BYTES_MAX)
+			return error_set(err, ERROR_FORMAT,
+					 "%.80s…: a name of %zu bytes; file systems take %d", path,
+					 name.len, NAME_BYTES_MAX);
+	}
+	return 0;
+}
+
 static int add_entry(struct rootfs *r, struct component *c, size_t index, struct rootfs_node **out,
 		     struct error *err)
 {
@@ -301,7 +320,7 @@ static int add_entry(struct rootfs *r, struct component *c, size_t index, struct
 
 	*out = NULL;
 	tar.path = rootfs_place(r, diverted(r, c, e->tar.path), err);
-	if (!tar.path)
+	if (!tar.path || (c->kind != COMPONENT_BASE && check_names(tar.path, err) < 0))
 		return -1;
 	if (tar.type == TAR_HARDLINK) {
 		tar.link = rootfs_place(r, diverted(r, c, e->tar.link), err);

@@ -65,6 +65,7 @@ struct rootfs {
 		struct rootfs_diversion *items;
 		size_t len, cap;
 	} diversions;                 /* in the order they were made */
+	size_t base_layers;           /* of the image below, which the plan leaves room for */
 	char *last_dir, *last_placed; /* the directory resolved last, and its result */
 };
 

@@ -15,7 +15,8 @@
 #include "base/vec.h"
 
 struct jks_entry {
-	const char *alias; /* UTF-8; no capital ASCII letter, as Java looks aliases up in small ones */
+	const char
+		*alias; /* UTF-8; no capital ASCII letter, as Java looks aliases up in small ones */
 	struct slice der;
 };
 

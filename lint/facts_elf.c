@@ -77,8 +77,8 @@ static bool is_data(const struct elf_section *s)
 }
 
 /*
- * Names of the driver's libraries of every kind in one file are a list, such as tools for containers
- * have one: nothing that a program opens all of is known.
+ * Names of the driver's libraries of every kind in one file are a list, such as tools for
+ * containers have one: nothing that a program opens all of is known.
  */
 static bool lists_driver(unsigned opens)
 {

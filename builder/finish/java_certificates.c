@@ -73,6 +73,15 @@ static int add(struct finish *f, const struct rootfs_node *n, struct arena *aren
 	return 0;
 }
 
+/* It may hold a password; the script of older packages closes it. */
+static void close_defaults(struct finish *f)
+{
+	struct rootfs_node *n = rootfs_lookup(f->rootfs, "etc/default/cacerts");
+
+	if (n && n->owner && n->owner->kind == COMPONENT_DEB)
+		finish_mode(f, n, 0600);
+}
+
 /* The package is ours, or the base image has a store and a certificate is new. */
 static bool is_due(struct finish *f)
 {
@@ -94,6 +103,7 @@ int finish_java_certificates(struct finish *f, struct error *err)
 		return 0;
 	if (read_defaults(f, &defaults, err) < 0)
 		return -1;
+	close_defaults(f);
 	if (!defaults.wanted || !rootfs_resolve(f->rootfs, "usr/bin/java"))
 		return 0; /* as the script does */
 	rootfs_list(f->rootfs, "etc/ssl/certs", &links);

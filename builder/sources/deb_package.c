@@ -182,6 +182,8 @@ static int check_entry(const struct reading *r, const struct tar_entry *e, struc
 
 	if (e->type == TAR_CHAR || e->type == TAR_BLOCK || e->type == TAR_FIFO)
 		return error_set(err, ERROR_FORMAT, "%s is a device node or pipe", e->path);
+	if (strchr(e->path, '\n')) /* its lists of files have one a line; dpkg refuses them too */
+		return error_set(err, ERROR_FORMAT, "%s: a line break in a name", e->path);
 	if (before && !(e->type == TAR_DIR && before == type_mark(TAR_DIR)))
 		return error_set(err, ERROR_FORMAT, "%s stands there twice", e->path);
 	if (e->type == TAR_HARDLINK) {

@@ -132,6 +132,14 @@ installed() { rpm --root "$ROOTFS" --dbpath /var/lib/rpm "$@"; }
 	[ "$output" = "# Server-CA" ]
 	run -0 grep -h '^#' "$ROOTFS/etc/pki/ca-trust/extracted/pem/email-ca-bundle.pem"
 	[ "${lines[*]}" = "# Server-CA # Mail-CA" ]
+	# Java's: the password's seal is right, and the one server CA is in it
+	run -0 python3 - "$ROOTFS/etc/pki/ca-trust/extracted/java/cacerts" <<'PY'
+import hashlib, sys
+data = open(sys.argv[1], "rb").read()
+assert hashlib.sha1("changeit".encode("utf-16-be") + b"Mighty Aphrodite" + data[:-20]).digest() == data[-20:]
+print(data[:12].hex(), data[18:18 + data[17]].decode())
+PY
+	[ "$output" = "feedfeed0000000200000001 server-ca" ]
 	[ "$(stat -c %i "$ROOTFS/usr/bin/cuda-probe")" = "$(stat -c %i "$ROOTFS/usr/bin/cuda-probe-again")" ]
 	run -0 python3 -c 'import os, sys; print(os.getxattr(sys.argv[1], "security.capability").hex())' "$ROOTFS/usr/bin/ping"
 	[ "$output" = 0000000200200000000000000000000000000000 ]

@@ -201,6 +201,51 @@ static void test_devices_and_pipes_are_refused(void **state)
 	REFUSED("device node", { '6', "./pipe", "" });
 }
 
+static void test_line_breaks_in_names_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("line break", { '0', "./a\n/etc/passwd", "" });
+	REFUSED("line break", { '5', "./a\nb/", "" });
+}
+
+static void test_bytes_that_are_no_text_stay_as_they_are(void **state)
+{
+	cleanup_strbuf struct strbuf deb = { 0 }, content = { 0 };
+	cleanup_component struct component *c = component_new(COMPONENT_DEB, "", "");
+	struct strbuf data = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	add_entry(&data, '0', "./\377\t\033[31m", "", "x");
+	end_deb(&deb, &data);
+	assert_ok(read_deb(strbuf_slice(&deb), c, &content, &err), err);
+	assert_string_equal(c->entries.items[0].tar.path, "\377\t\033[31m");
+}
+
+static void test_control_without_data_is_refused(void **state)
+{
+	cleanup_strbuf struct strbuf deb = { 0 }, content = { 0 };
+	cleanup_component struct component *c = component_new(COMPONENT_DEB, "", "");
+	struct strbuf data = { 0 };
+	struct error err = { 0 };
+	size_t whole;
+
+	(void)state;
+	end_deb(&deb, &data);
+	whole = deb.len;
+	/* the last member is data.tar: cut it and its header away */
+	for (size_t len = whole; len > 0; len--) {
+		if (memcmp(deb.data + len - 8, "data.tar", 8) == 0) {
+			strbuf_truncate(&deb, len - 8);
+			break;
+		}
+	}
+	assert_true(deb.len < whole);
+	assert_int_equal(read_deb(strbuf_slice(&deb), c, &content, &err), -1);
+	assert_int_equal(err.code, ERROR_FORMAT);
+	assert_contains(err.text, "data.tar are missing");
+}
+
 static void test_absolute_names_stay_within_the_package(void **state)
 {
 	cleanup_strbuf struct strbuf deb = { 0 }, content = { 0 };
@@ -371,6 +416,9 @@ int main(void)
 		cmocka_unit_test(test_a_path_twice_is_refused),
 		cmocka_unit_test(test_a_hard_link_needs_a_file_before_it),
 		cmocka_unit_test(test_devices_and_pipes_are_refused),
+		cmocka_unit_test(test_line_breaks_in_names_are_refused),
+		cmocka_unit_test(test_bytes_that_are_no_text_stay_as_they_are),
+		cmocka_unit_test(test_control_without_data_is_refused),
 		cmocka_unit_test(test_absolute_names_stay_within_the_package),
 		cmocka_unit_test(test_members_come_in_their_order),
 		cmocka_unit_test(test_every_truncation_is_refused),

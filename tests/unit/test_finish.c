@@ -356,6 +356,7 @@ static void test_java_gets_a_key_store_of_the_certificates(void **state)
 	assert_ok(rootfs_read(&s.rootfs, "etc/ssl/certs/java/cacerts", MIB, &store, &err), err);
 	assert_int_equal(store.len, 12 + 4 + 17 + 8 + 7 + 4 + 421 + 20);
 	assert_memory_equal(store.data, head, sizeof(head));
+	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/default/cacerts")->tar.mode, 0600);
 	for (size_t i = 0; i < s.finish.actions.len; i++)
 		assert_int_not_equal(s.finish.actions.items[i].fate, SCRIPT_NOT_DONE);
 }

@@ -11,11 +11,11 @@ static void test_a_store_is_what_java_writes(void **state)
 {
 	/* keytool accepts it; the seal is sha1sum's of the same bytes */
 	static const uint8_t want[] = {
-		0xfe, 0xed, 0xfe, 0xed, 0,    0,    0,	  2,	0,    0,    0,	  2,	0,    0,
-		0,    2,    0,	  1,	'a',  0,    0,	  0,	0x49, 0x77, 0x38, 0x70, 0,    0,
-		5,    'X',  '.',  '5',	'0',  '9',  0,	  0,	0,    3,    'o',  'n',	'e',  0,
-		0,    0,    2,	  0,	1,    'b',  0,	  0,	0,    0x49, 0x77, 0x38, 0x70, 0,
-		0,    5,    'X',  '.',	'5',  '0',  '9',  0,	0,    0,    3,	  't',	'w',  'o',
+		0xfe, 0xed, 0xfe, 0xed, 0,   0,   0,   2, 0,    0,    0,    2,    0,    0,
+		0,    2,    0,    1,    'a', 0,   0,   0, 0x49, 0x77, 0x38, 0x70, 0,    0,
+		5,    'X',  '.',  '5',  '0', '9', 0,   0, 0,    3,    'o',  'n',  'e',  0,
+		0,    0,    2,    0,    1,   'b', 0,   0, 0,    0x49, 0x77, 0x38, 0x70, 0,
+		0,    5,    'X',  '.',  '5', '0', '9', 0, 0,    0,    3,    't',  'w',  'o',
 	};
 	cleanup_jks_entries struct jks_entries entries = { 0 };
 	cleanup_strbuf struct strbuf out = { 0 };

@@ -224,7 +224,7 @@ static void test_the_bytes_do_not_depend_on_the_number_of_threads(void **state)
 }
 
 /* Whoever changes these changes the bytes of every image: raise ASSEMBLY_VERSION. */
-static void test_the_bytes_are_those_of_assembly_version_2(void **state)
+static void test_the_bytes_are_those_of_assembly_version_3(void **state)
 {
 	static const char *const golden[] = {
 		"sha256:e2dd6ccd29427cbff6dd908a91e2fc73da96b9b5482b8152822ce430986e5e30",
@@ -237,7 +237,7 @@ static void test_the_bytes_are_those_of_assembly_version_2(void **state)
 	struct slice rest, line;
 
 	(void)state;
-	assert_int_equal(ASSEMBLY_VERSION, 2);
+	assert_int_equal(ASSEMBLY_VERSION, 3);
 	fill(&b);
 	make(&b, SPLIT_COMPONENT, GIB);
 	write_all(&b, 1, &text);
@@ -361,6 +361,43 @@ static void test_more_layers_than_engines_mount_are_refused(void **state)
 	assert_contains(err.text, "130 layers");
 }
 
+static void test_a_base_of_many_layers_leaves_room_for_fewer_of_ours(void **state)
+{
+	static const struct {
+		size_t base, layers;
+	} cases[] = { { 0, 5 }, { 122, 5 }, { 123, 4 }, { 124, 1 }, { 126, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup(bench_release) struct bench b = { 0 };
+		struct component *large = part(COMPONENT_WHEEL, "nvidia-large");
+		struct tar_entry tar = {
+			.type = TAR_FILE, .path = "usr/l.so", .link = "", .size = 100 * MIB
+		};
+
+		fill(&b);
+		component_add(large, &tar)->content.kind = CONTENT_MEMORY;
+		add(&b, large);
+		b.rootfs.base_layers = cases[i].base;
+		make(&b, SPLIT_COMPONENT, GIB);
+		assert_int_equal(b.plan.layers.len, cases[i].layers);
+	}
+}
+
+static void test_no_room_at_all_is_refused(void **state)
+{
+	cleanup(bench_release) struct bench b = { 0 };
+	struct stack_layers how = { .split = SPLIT_COMPONENT, .max_size = GIB };
+	struct error err = { 0 };
+
+	(void)state;
+	fill(&b);
+	b.rootfs.base_layers = 127;
+	assert_int_equal(plan_make(&b.rootfs, &how, &b.plan, &err), -1);
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_contains(err.text, "127 of them the base's");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,9 +406,11 @@ int main(void)
 		cmocka_unit_test(test_a_hard_link_without_its_file_becomes_a_copy),
 		cmocka_unit_test(test_a_layer_over_the_limit_is_cut_between_files),
 		cmocka_unit_test(test_single_makes_one_layer),
+		cmocka_unit_test(test_a_base_of_many_layers_leaves_room_for_fewer_of_ours),
+		cmocka_unit_test(test_no_room_at_all_is_refused),
 		cmocka_unit_test(test_folders_that_differ_are_set_right_by_the_last_layer),
 		cmocka_unit_test(test_the_bytes_do_not_depend_on_the_number_of_threads),
-		cmocka_unit_test(test_the_bytes_are_those_of_assembly_version_2),
+		cmocka_unit_test(test_the_bytes_are_those_of_assembly_version_3),
 		cmocka_unit_test(test_a_layer_is_not_written_twice),
 		cmocka_unit_test(
 			test_an_edited_small_file_of_a_large_folder_changes_one_small_layer),

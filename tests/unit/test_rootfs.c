@@ -80,6 +80,37 @@ static void test_links_that_go_in_circles_are_refused(void **state)
 	assert_contains(err.text, "a/x");
 }
 
+static void refuse_name(const char *path, const char *part)
+{
+	cleanup_rootfs struct rootfs r = { 0 };
+	struct error err = { 0 };
+
+	assert_int_equal(rootfs_add(&r, with_file("evil", path, "x"), &err), -1);
+	assert_int_equal(err.code, ERROR_FORMAT);
+	assert_contains(err.text, part);
+}
+
+static void test_whiteouts_in_packages_are_refused(void **state)
+{
+	(void)state;
+	refuse_name("etc/.wh.passwd", "etc/.wh.passwd");
+	refuse_name("etc/.wh..wh..opq", "deleted");
+	refuse_name(".wh.etc/x", "deleted");
+}
+
+static void test_names_that_fit_in_no_file_system_are_refused(void **state)
+{
+	cleanup_rootfs struct rootfs r = { 0 };
+	char name[257] = { 0 };
+
+	(void)state;
+	memset(name, 'n', 256);
+	refuse_name(name, "256 bytes");
+	name[255] = 0;
+	add(&r, with_file("good", name, "x"));
+	assert_non_null(rootfs_lookup(&r, name));
+}
+
 static void test_two_owners_of_different_content_are_named_with_the_path(void **state)
 {
 	cleanup_rootfs struct rootfs r = { 0 };
@@ -241,6 +272,8 @@ int main(void)
 		cmocka_unit_test(test_a_path_goes_through_the_links_of_a_merged_root),
 		cmocka_unit_test(test_links_never_lead_out_of_the_root),
 		cmocka_unit_test(test_links_that_go_in_circles_are_refused),
+		cmocka_unit_test(test_whiteouts_in_packages_are_refused),
+		cmocka_unit_test(test_names_that_fit_in_no_file_system_are_refused),
 		cmocka_unit_test(test_two_owners_of_different_content_are_named_with_the_path),
 		cmocka_unit_test(test_the_same_content_is_shared),
 		cmocka_unit_test(test_replaces_decides_in_either_order),

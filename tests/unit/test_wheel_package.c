@@ -551,12 +551,19 @@ static void test_what_is_no_wheel_of_version_1_is_refused(void **state)
 	static const struct file no_info[] = { { .name = "x.py", .text = "" },
 					       { .name = "other/.dist-info/RECORD", .text = "" },
 					       { 0 } };
+	/* what lies deeper is no RECORD of the wheel */
+	static const struct file no_record[] = { { .name = INFO "/WHEEL", .text = WHEEL_1 },
+						 { .name = INFO "/METADATA",
+						   .text = "Name: demo\nVersion: 1.0\n" },
+						 { .name = "demo/x.dist-info/RECORD", .text = "" },
+						 { 0 } };
 	static const struct file good[] = { { .name = INFO "/WHEEL", .text = WHEEL_1 }, { 0 } };
 
 	(void)state;
 	assert_files_refused(version, "demo", "Wheel-Version '2.0'");
 	assert_files_refused(none, "demo", "Wheel-Version ''");
 	assert_files_refused(missing, "demo", "WHEEL is missing");
+	assert_files_refused(no_record, "demo", "RECORD is missing");
 	assert_files_refused(no_info, "demo", "no .dist-info folder");
 	assert_files_refused(good, "another", "is the distribution demo, not another");
 }
