@@ -43,6 +43,29 @@ static void add_cudnn8(struct companions *out)
 		add(out, train[i], true);
 }
 
+/* The CUDA libraries that the plug-in of XLA asks for, by the CUDA major in its directory's name.
+ */
+static void add_xla(const struct object *opener, struct companions *out)
+{
+	static const char *const cuda12[] = { "libcudart.so.12",   "libcublas.so.12",
+					      "libcudnn.so.9",     "libcufft.so.11",
+					      "libcusolver.so.11", "libcusparse.so.12" };
+	static const char *const cuda13[] = { "libcudart.so.13",   "libcublas.so.13",
+					      "libcudnn.so.9",     "libcufft.so.12",
+					      "libcusolver.so.12", "libcusparse.so.12" };
+	bool is13 = path_has_part(opener->path, "xla_cuda13");
+
+	if (!is13 && !path_has_part(opener->path, "xla_cuda12"))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(cuda12); i++)
+		add(out, is13 ? cuda13[i] : cuda12[i], false);
+}
+
+bool companions_is_plugin(const struct object *object)
+{
+	return str_equal(path_name(object->path), "xla_cuda_plugin.so");
+}
+
 void companions_of(const struct facts *facts, const struct object *opener, struct companions *out)
 {
 	const char *name = opener->elf->soname ? opener->elf->soname : path_name(opener->path);
@@ -53,6 +76,10 @@ void companions_of(const struct facts *facts, const struct object *opener, struc
 		add_cudnn8(out);
 	else if (str_equal(name, "libonnxruntime_providers_cuda.so"))
 		add(out, "libonnxruntime_providers_shared.so", false);
+	else if (str_starts(name, "libctranslate2") && strstr(name, ".so.4"))
+		add(out, "libcublas.so.12", false);
+	else if (companions_is_plugin(opener))
+		add_xla(opener, out);
 }
 
 bool companion_find(struct loader *loader, const struct object *opener, const char *name,

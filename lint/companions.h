@@ -1,7 +1,8 @@
 /*
  * Libraries that others open by name when they run, so that no NEEDED entry tells.
- * Source: strings of cuDNN 8 and 9, NVRTC, ONNX Runtime, TensorRT; manifests/tables/cudnn.json
- * file_sets; PyTorch ATen/native/cuda/NVRTC.
+ * Source: strings of cuDNN 8 and 9, NVRTC, ONNX Runtime, TensorRT, CTranslate2 4;
+ * manifests/tables/cudnn.json file_sets; PyTorch ATen/native/cuda/NVRTC; XLA
+ * tsl/platform/default/dso_loader.cc and the wheels that jax's extras cuda12 and cuda13 require.
  */
 #ifndef LINT_COMPANIONS_H
 #define LINT_COMPANIONS_H
@@ -20,6 +21,9 @@ struct companions {
 
 /* What `opener` opens by name, by its own name and version. Release with vec_release. */
 void companions_of(const struct facts *facts, const struct object *opener, struct companions *out);
+/* It is loaded by name itself, as the purpose of its package, so it counts although nothing needs
+ * it. */
+bool companions_is_plugin(const struct object *object);
 /*
  * Where `opener` finds `name`: beside itself, else as the loader would. False: nowhere.
  */

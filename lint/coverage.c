@@ -77,40 +77,43 @@ bool coverage_is_exact(const struct gpu_code *code)
 	return code->count > 0;
 }
 
-static bool seen_before(const struct gpu_code *code, size_t i)
+static unsigned order_of(const struct gpu_row *r)
 {
-	for (size_t k = 0; k < i; k++) {
-		if (code->rows[k].kind == code->rows[i].kind &&
-		    code->rows[k].sm == code->rows[i].sm &&
-		    code->rows[k].suffix == code->rows[i].suffix)
-			return true;
+	return r->sm * 256 + (unsigned char)r->suffix;
+}
+
+/* The row of that kind with the least architecture above `last`; rows lie by section first. */
+static const struct gpu_row *next_arch(const struct gpu_code *code, enum fatbin_kind kind,
+				       unsigned last)
+{
+	const struct gpu_row *next = NULL;
+
+	for (size_t i = 0; i < code->count; i++) {
+		const struct gpu_row *r = &code->rows[i];
+
+		if (r->kind == kind && order_of(r) > last &&
+		    (!next || order_of(r) < order_of(next)))
+			next = r;
 	}
-	return false;
+	return next;
 }
 
 const char *coverage_text(const struct gpu_code *code, struct arena *arena)
 {
 	static const enum fatbin_kind kinds[] = { FATBIN_CUBIN, FATBIN_PTX, FATBIN_LTO };
+	static const char *const names[] = { "", "PTX ", "LTO-IR " };
 	cleanup_strbuf struct strbuf text = { 0 };
 
 	for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
-		size_t n = 0;
+		const struct gpu_row *r = next_arch(code, kinds[k], 0);
 
-		for (size_t i = 0; i < code->count; i++) {
-			const struct gpu_row *r = &code->rows[i];
-
-			if (r->kind != kinds[k] || seen_before(code, i))
-				continue;
-			if (!n++)
-				strbuf_addf(&text, "%s%s", text.len ? "; " : "",
-					    kinds[k] == FATBIN_CUBIN ? ""
-					    : kinds[k] == FATBIN_PTX ? "PTX "
-								     : "LTO-IR ");
-			else
-				strbuf_adds(&text, ", ");
-			strbuf_addf(&text, "sm_%u", r->sm);
+		if (r)
+			strbuf_addf(&text, "%s%s", text.len ? "; " : "", names[k]);
+		for (const char *between = ""; r; between = ", ") {
+			strbuf_addf(&text, "%ssm_%u", between, r->sm);
 			if (r->suffix)
 				strbuf_addc(&text, r->suffix);
+			r = next_arch(code, kinds[k], order_of(r));
 		}
 	}
 	return arena_strdup(arena, strbuf_text(&text));

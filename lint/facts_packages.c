@@ -43,6 +43,18 @@ static const char *absolute(struct facts *facts, const char *kind, const char *d
 	return arena_printf(&facts->arena, "%s/%s", str_equal(prefix, "/") ? "" : prefix, path);
 }
 
+/*
+ * The name itself, in its real directory: who brings a link does not own what it leads to. Links of
+ * alternatives and of diversions lead to files of other packages.
+ */
+static const char *in_real_directory(struct facts *facts, const char *path)
+{
+	const char *dir = facts_real(facts, path_dir(facts, path));
+
+	return arena_printf(&facts->arena, "%s/%s", str_equal(dir, "/") ? "" : dir,
+			    path_name(path));
+}
+
 static void add_files(struct facts *facts, const struct package_facts *from, const char *database,
 		      size_t first)
 {
@@ -51,7 +63,8 @@ static void add_files(struct facts *facts, const struct package_facts *from, con
 		const char *path = absolute(facts, from->items[f->package].kind, database, f->path);
 
 		vec_push(&facts->package_files,
-			 ((struct package_file){ facts_real(facts, path), first + f->package }));
+			 ((struct package_file){ in_real_directory(facts, path),
+						 first + f->package }));
 	}
 }
 

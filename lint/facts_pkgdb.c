@@ -61,7 +61,7 @@ bool package_database_is(const char *path)
 static bool is_wanted(const char *path)
 {
 	return strstr(path, ".so") || strstr(path, "/bin/") || str_starts(path, "bin/") ||
-	       strstr(path, "/sbin/");
+	       strstr(path, "/sbin/") || strstr(path, "/nvidia");
 }
 
 static int compare_files(const void *a, const void *b)

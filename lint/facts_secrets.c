@@ -83,6 +83,11 @@ bool secret_is_placeholder(struct slice value)
 	return false;
 }
 
+static bool starts_key(const char *value)
+{
+	return memcmp(value, "-----BEGIN", 10) == 0;
+}
+
 void secret_add(const char *kind, bool service, bool likely, struct slice text, size_t at,
 		size_t len, size_t line, struct arena *arena, struct secret_facts **list)
 {
@@ -95,10 +100,11 @@ void secret_add(const char *kind, bool service, bool likely, struct slice text, 
 				    .at = at,
 				    .len = len,
 				    .line = line };
-	/* Too much of a short one would be told. */
-	s->masked = len < 20 ? arena_printf(arena, "%zu characters", len)
-			     : arena_printf(arena, "%.4s...%.2s, %zu characters", value,
-					    value + len - 2, len);
+	/* Too much of a short one would be told; the first line of a key tells nothing. */
+	s->masked = len < 20 || starts_key(value)
+			    ? arena_printf(arena, "%zu characters", len)
+			    : arena_printf(arena, "%.4s...%.2s, %zu characters", value,
+					   value + len - 2, len);
 	while (*end)
 		end = &(*end)->next;
 	*end = s;
@@ -244,8 +250,10 @@ static void private_key(struct scan *scan, size_t at)
 		return;
 	end = memmem(scan->bytes.data + body, MIN(scan->bytes.len - body, (size_t)16384),
 		     "-----END", 8);
-	add_secret(scan, "private key", at - 5,
-		   (end ? (size_t)(end - scan->bytes.data) : body + len) - (at - 5));
+	len = (end ? (size_t)(end - scan->bytes.data) : body + len) - (at - 5);
+	while (scan->bytes.data[at - 5 + len - 1] <= ' ')
+		len--;
+	add_secret(scan, "private key", at - 5, len);
 }
 
 /* An AWS key id counts with its secret, which stands near. */

@@ -17,12 +17,12 @@ static void put_painted(struct strbuf *out, bool colour, const char *code, const
 		strbuf_adds(out, "\033[0m");
 }
 
-/* Text wrapped at blanks to 96 columns, each line after an indent. */
-static void put_wrapped(struct strbuf *out, const char *indent, const char *text)
+/* Text wrapped at blanks to 96 columns, each line after an indent, the first after `first`. */
+static void put_wrapped(struct strbuf *out, const char *first, const char *indent, const char *text)
 {
 	size_t column = 0, room = 96 - strlen(indent);
 
-	strbuf_adds(out, indent);
+	strbuf_adds(out, first);
 	while (*text) {
 		size_t word = strcspn(text, " ");
 
@@ -47,10 +47,26 @@ static void put_message(struct strbuf *out, const char *indent, const char *text
 	cleanup_strbuf struct strbuf clean = { 0 };
 
 	put_clean(&clean, text);
-	put_wrapped(out, indent, strbuf_text(&clean));
+	put_wrapped(out, indent, indent, strbuf_text(&clean));
 }
 
-static void put_finding(struct strbuf *out, const struct finding *f, bool colour)
+static void put_item(struct strbuf *out, const char *text)
+{
+	cleanup_strbuf struct strbuf clean = { 0 };
+
+	put_clean(&clean, text);
+	put_wrapped(out, "    - ", "      ", strbuf_text(&clean));
+}
+
+/* Findings that differ in nothing but what they are about stand below one heading. */
+static bool stand_together(const struct finding *a, const struct finding *b)
+{
+	return a->rule == b->rule && a->severity == b->severity && a->confidence == b->confidence &&
+	       a->layer == b->layer && !a->suppressed && !b->suppressed &&
+	       str_equal(a->fix, b->fix);
+}
+
+static void put_heading(struct strbuf *out, const struct finding *f, bool colour)
 {
 	put_painted(out, colour, colour_of(f->severity), severity_name(f->severity));
 	strbuf_addf(out, "  %s %s", f->rule->id, f->rule->name);
@@ -59,17 +75,28 @@ static void put_finding(struct strbuf *out, const struct finding *f, bool colour
 	if (f->layer >= 0)
 		strbuf_addf(out, "  layer %d", f->layer);
 	strbuf_addc(out, '\n');
-	put_message(out, "    ", f->message);
-	if (f->suppressed) {
-		cleanup_free char *text = xasprintf("accepted: %s", f->suppressed);
+}
 
-		put_message(out, "    ", text);
-	} else {
-		cleanup_free char *text = xasprintf("fix: %s", f->fix);
+/* The finding and those that stand below the same heading; how many that are. */
+static size_t put_group(struct strbuf *out, struct finding *const *items, size_t len, bool colour)
+{
+	const struct finding *f = items[0];
+	cleanup_free char *last = xasprintf("%s: %s", f->suppressed ? "accepted" : "fix",
+					    f->suppressed ? f->suppressed : f->fix);
+	size_t count = 1;
 
-		put_message(out, "    ", text);
+	while (count < len && stand_together(f, items[count]))
+		count++;
+	put_heading(out, f, colour);
+	for (size_t i = 0; i < count; i++) {
+		if (count == 1)
+			put_message(out, "    ", items[i]->message);
+		else
+			put_item(out, items[i]->message);
 	}
+	put_message(out, "    ", last);
 	strbuf_addc(out, '\n');
+	return count;
 }
 
 static void put_counts(struct strbuf *out, const struct lint_result *r)
@@ -159,8 +186,8 @@ static void put_head(struct strbuf *out, const struct lint_result *r)
 static void put_result(const struct lint_result *r, bool colour, struct strbuf *out)
 {
 	put_head(out, r);
-	for (size_t i = 0; i < r->findings.len; i++)
-		put_finding(out, r->findings.items[i], colour);
+	for (size_t i = 0; i < r->findings.len;)
+		i += put_group(out, r->findings.items + i, r->findings.len - i, colour);
 	if (r->unreadable) {
 		cleanup_free char *text = xasprintf("not read completely: %s", r->unreadable);
 

@@ -10,7 +10,7 @@ static const struct {
 	{ NEEDS_DRIVER, "--driver or --driver-cuda" },
 	{ NEEDS_LAYERS, "an image with layers" },
 	{ NEEDS_CONFIG, "an image configuration" },
-	{ NEEDS_GPU_IMAGE, "a GPU image" },
+	{ NEEDS_GPU_IMAGE, "an image for GPUs" },
 	{ NEEDS_POLICY, "--policy" },
 };
 
@@ -90,14 +90,32 @@ static void put_kind(const struct rule *rule, struct strbuf *out)
 	strbuf_adds(out, ".\n\n");
 }
 
+/* Its findings are about a file: an acceptance can name those it is for. */
+static bool has_paths(const struct rule *rule)
+{
+	struct slice name, text = first_case(rule, true, &name), line;
+
+	while (slice_cut(&text, '\n', &line)) {
+		size_t prefix = strlen("expect ") + strlen(rule->id);
+
+		if (slice_starts(line, "expect ") && line.len > prefix + 1 &&
+		    memcmp(line.data + 7, rule->id, strlen(rule->id)) == 0)
+			return line.data[prefix + 1] == '/';
+	}
+	return false;
+}
+
 static void put_acceptance(const struct rule *rule, struct strbuf *out)
 {
+	bool paths = has_paths(rule);
+
 	strbuf_addf(out,
 		    "## When it is meant\n\nAccept the finding with a reason, in a policy "
 		    "(`--policy FILE`) or in a label of the image; a report still shows it:\n\n"
-		    "    ignore: [{ rule: %s, path: \"/opt/vendor/*\", reason: why }]\n"
-		    "    LABEL gpuimg.lint.ignore=\"%s /opt/vendor/*: why\"\n\n",
-		    rule->id, rule->id);
+		    "    ignore: [{ rule: %s, %sreason: why }]\n"
+		    "    LABEL gpuimg.lint.ignore=\"%s%s: why\"\n\n",
+		    rule->id, paths ? "path: \"/opt/vendor/*\", " : "", rule->id,
+		    paths ? " /opt/vendor/*" : "");
 }
 
 void rule_page(const struct rule *rule, struct strbuf *out)
@@ -108,6 +126,10 @@ void rule_page(const struct rule *rule, struct strbuf *out)
 		    rule->fix);
 	put_example(rule, true, out);
 	put_example(rule, false, out);
+	strbuf_adds(
+		out,
+		"Both are images in a few words, which docs/lint-cases.md explains; all findings "
+		"that such an image has are named.\n\n");
 	put_acceptance(rule, out);
 	strbuf_addf(out, "## Sources\n\n%s\n", rule->sources);
 }

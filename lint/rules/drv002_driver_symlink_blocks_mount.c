@@ -37,13 +37,19 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 {
 	const char *path = facts_path(facts, node);
 	struct finding *f;
+	/* Of libraries, only WSL2 mounts the soname; elsewhere it is the versioned name. */
+	bool wsl_only = strstr(path, ".so") && !driver_version_of(path_name(path));
 
 	f = finding_add(
 		found, rule, path, facts_layer(facts, node), "",
-		"%s is a link (to %s) where the runtime mounts the driver's file of that name; it "
+		"%s is a link (to %s) where the runtime%s mounts the driver's file of that name; "
+		"it "
 		"opens its targets without following links, so the start can stop with \"file "
 		"exists\".",
-		path, tree_link(node));
+		path, tree_link(node), wsl_only ? " of WSL2 hosts" : "");
+	if (str_starts(tree_link(node), "/etc/alternatives/"))
+		f->fix = "Remove the driver's package, whose alternative this is; link against the "
+			 "stub in the toolkit's stubs directory where a build wants the library.";
 	if (facts->target->runtimes & RUNTIME_WSL)
 		f->severity = SEVERITY_ERROR;
 }

@@ -3,6 +3,16 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 #include "lint/runtime.h"
+#include "manifests/dotted.h"
+
+/* libcudart-1b2c3d4e.so.12: the private copy of a wheel, which no build links against. */
+static bool is_private_copy(const char *name)
+{
+	const char *so = strstr(name, ".so"),
+		   *dash = so ? memrchr(name, '-', (size_t)(so - name)) : NULL;
+
+	return dash && so - dash == 9 && strspn(dash + 1, "0123456789abcdef") == 8;
+}
 
 /* The first library of the CUDA toolkit, in path order; cudart rather than another. */
 static const struct object *toolkit_library(const struct facts *facts)
@@ -13,8 +23,8 @@ static const struct object *toolkit_library(const struct facts *facts)
 		const struct object *o = &facts->objects.items[i];
 		const char *name = path_name(o->path);
 
-		if (!runtime_is_cuda_library(name) || path_is_set_aside(o->path) ||
-		    path_is_stub(o->path) || path_is_tegra(o->path))
+		if (!runtime_is_cuda_library(name) || is_private_copy(name) ||
+		    path_is_set_aside(o->path) || path_is_stub(o->path) || path_is_tegra(o->path))
 			continue;
 		if (str_starts(name, "libcudart"))
 			return o;
@@ -87,6 +97,12 @@ static bool built_by_us(const struct facts *facts)
 	return false;
 }
 
+/* From 3.6 on Triton names libcuda.so.1, which the driver brings, to the linker. */
+static bool needs_no_stub(const struct package *p)
+{
+	return strstr(p->name, "triton") && dotted_order(p->version, "3.6") >= 0;
+}
+
 /* What links against -lcuda when it runs. */
 static const char *links_at_run_time(const struct facts *facts)
 {
@@ -97,7 +113,8 @@ static const char *links_at_run_time(const struct facts *facts)
 		const struct package *p = &facts->packages.items[i];
 
 		for (size_t k = 0; k < ARRAY_LEN(names); k++) {
-			if (str_equal(p->kind, "wheel") && str_equal(p->name, names[k]))
+			if (str_equal(p->kind, "wheel") && str_equal(p->name, names[k]) &&
+			    !needs_no_stub(p))
 				return p->name;
 		}
 	}
@@ -154,6 +171,8 @@ const struct rule rule_drv008 = {
 	       "note.",
 	.fix = "Ship the toolkit's stub as stubs/libcuda.so in its library directory (package "
 	       "cuda-driver-dev), and on no run-time search path.",
-	.sources = "CUDA Installation Guide for Linux, \"Driver stubs\"",
+	.sources = "CUDA Installation Guide for Linux, \"Driver stubs\"; "
+		   "triton/backends/nvidia/driver.py of "
+		   "3.5.0 and 3.6.0; torch/_inductor/cpp_builder.py of 2.15.0",
 	.check = check,
 };

@@ -36,58 +36,72 @@ struct refused {
 	struct object_list list;
 	const struct gpu_row *row; /* of the first */
 	const char *cuda;
+	const char *gpus; /* for which the first would be compiled; "" when none is stated */
 };
 
+/* The CUDA release of the PTX, where the driver is older and no compat helps; else NULL. */
+static const char *refused_cuda(const struct facts *facts, const struct host_driver *driver,
+				const struct gpu_row *row)
+{
+	const char *cuda =
+		row ? ptx_cuda(&facts->tables.gpus, row->ptx_major, row->ptx_minor, arena_of(facts))
+		    : NULL;
+
+	return cuda && cuda_minor_compare(cuda, driver->cuda) > 0 &&
+			       !compat_serves(facts, driver, cuda)
+		       ? cuda
+		       : NULL;
+}
+
+/* Adds the object when the PTX it has for this GPU is refused; NULL: whatever the GPU. */
+static void look_at(const struct facts *facts, const struct host_driver *driver,
+		    const struct host_gpu *gpu, const struct object *o, struct refused *out)
+{
+	const struct gpu_row *row = oldest_ptx(facts, o, gpu);
+	const char *cuda = refused_cuda(facts, driver, row);
+
+	if (!cuda)
+		return;
+	if (!out->list.len)
+		*out = (struct refused){ .row = row, .cuda = cuda, .gpus = "" };
+	if (!out->list.len || out->list.items[out->list.len - 1] != o)
+		vec_push(&out->list, o);
+	if (gpu && out->list.len == 1)
+		out->gpus =
+			arena_printf(arena_of(facts), "%s%s%s", out->gpus, *out->gpus ? ", " : "",
+				     host_gpu_name(gpu, arena_of(facts)));
+}
+
 static void collect(const struct facts *facts, const struct host_driver *driver,
-		    const struct host_gpu *gpu, struct refused *out)
+		    struct refused *out)
 {
 	for (size_t i = 0; i < facts->objects.len; i++) {
 		const struct object *o = &facts->objects.items[i];
-		const struct gpu_row *row;
-		const char *cuda;
 
 		if (!o->elf->gpu || !object_is_used(facts, o))
 			continue;
-		row = oldest_ptx(facts, o, gpu);
-		cuda = row ? ptx_cuda(&facts->tables.gpus, row->ptx_major, row->ptx_minor,
-				      arena_of(facts))
-			   : NULL;
-		if (!cuda || cuda_minor_compare(cuda, driver->cuda) <= 0 ||
-		    compat_serves(facts, driver, cuda))
-			continue;
-		if (!out->list.len) {
-			out->row = row;
-			out->cuda = cuda;
-		}
-		vec_push(&out->list, o);
+		for (size_t k = 0; k < facts->hosts.gpus.len; k++)
+			look_at(facts, driver, &facts->hosts.gpus.items[k], o, out);
+		/* Without a GPU only what has no machine code at all is sure to be compiled. */
+		if (!facts->hosts.gpus.len)
+			look_at(facts, driver, NULL, o, out);
 	}
 }
 
-static void check_pair(const struct rule *rule, const struct facts *facts, struct findings *found,
-		       const struct host_driver *driver, const struct host_gpu *gpu)
+static void report(const struct rule *rule, const struct facts *facts, struct findings *found,
+		   const struct host_driver *driver, const struct refused *r)
 {
-	struct refused r = { 0 };
-	const struct object *first;
+	const struct object *first = r->list.items[0];
 
-	if (driver->cuda)
-		collect(facts, driver, gpu, &r);
-	if (r.list.len) {
-		first = r.list.items[0];
-		finding_add(found, rule, first->path, facts_layer(facts, first->node),
-			    arena_printf(arena_of(facts), "%s %s", driver->text,
-					 gpu ? gpu->target.arch->sm : ""),
-			    "%s has PTX %u.%u, which CUDA %s writes; %s compiles PTX up to that of "
-			    "CUDA %s and refuses it with error 222%s%s%s%s.",
-			    first->path, r.row->ptx_major, r.row->ptx_minor, r.cuda,
-			    host_driver_name(driver, arena_of(facts)), driver->cuda,
-			    gpu ? "; there is no machine code for " : "",
-			    gpu ? host_gpu_name(gpu, arena_of(facts)) : "",
-			    r.list.len > 1 ? "; the same holds for " : "",
-			    r.list.len > 1
-				    ? arena_printf(arena_of(facts), "%zu more", r.list.len - 1)
+	finding_add(found, rule, first->path, facts_layer(facts, first->node), driver->text,
+		    "%s has PTX %u.%u, which CUDA %s writes; %s compiles PTX up to that of CUDA %s "
+		    "and refuses it with error 222%s%s%s%s.",
+		    first->path, r->row->ptx_major, r->row->ptx_minor, r->cuda,
+		    host_driver_name(driver, arena_of(facts)), driver->cuda,
+		    *r->gpus ? "; there is no machine code for " : "", r->gpus,
+		    r->list.len > 1 ? "; the same holds for " : "",
+		    r->list.len > 1 ? arena_printf(arena_of(facts), "%zu more", r->list.len - 1)
 				    : "");
-	}
-	vec_release(&r.list);
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
@@ -96,12 +110,13 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	(void)err;
 	for (size_t i = 0; i < facts->hosts.drivers.len; i++) {
 		const struct host_driver *driver = &facts->hosts.drivers.items[i];
+		struct refused r = { 0 };
 
-		for (size_t k = 0; k < facts->hosts.gpus.len; k++)
-			check_pair(rule, facts, found, driver, &facts->hosts.gpus.items[k]);
-		/* Without a GPU only what has no machine code at all is sure to be compiled. */
-		if (!facts->hosts.gpus.len)
-			check_pair(rule, facts, found, driver, NULL);
+		if (driver->cuda)
+			collect(facts, driver, &r);
+		if (r.list.len)
+			report(rule, facts, found, driver, &r);
+		vec_release(&r.list);
 	}
 	return 0;
 }

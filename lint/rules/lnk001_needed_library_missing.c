@@ -47,12 +47,24 @@ static const char *other_version(const struct facts *facts, const char *name,
 	return "";
 }
 
+/*
+ * A plug-in that is the purpose of its package: its host opens it by name, and goes on without it
+ * in a way that is seen too late.
+ */
+static const char *purpose_of(const struct object *o)
+{
+	return str_equal(path_name(o->path), "libonnxruntime_providers_cuda.so")
+		       ? "; ONNX Runtime opens it for its CUDA provider, and computes on the CPU "
+			 "without"
+		       : NULL;
+}
+
 /* Rows [first, end) are about one library. Reachable ones decide, if there are any. */
 static void report(const struct rule *rule, const struct facts *facts, struct findings *found,
 		   const struct loader_missing *rows, size_t count)
 {
 	const struct object *first = NULL;
-	const char *name = rows[0].name, *consumers = "", *hint;
+	const char *name = rows[0].name, *consumers = "", *purpose = NULL, *hint;
 	size_t judged = 0;
 	bool reachable = false;
 	struct finding *f;
@@ -64,6 +76,8 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 			continue;
 		if (!first)
 			first = rows[i].object;
+		if (!reachable && !purpose)
+			purpose = purpose_of(rows[i].object);
 		if (judged++ < CONSUMERS_NAMED)
 			consumers = arena_printf(arena_of(facts), "%s%s%s", consumers,
 						 *consumers ? ", " : "", rows[i].object->path);
@@ -77,9 +91,15 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 		"looks%s%s.",
 		name, judged, judged == 1 ? "" : "s", consumers,
 		judged > CONSUMERS_NAMED ? ", ..." : "", hint,
-		reachable ? "" : "; nothing that is known to start loads them");
+		reachable ? ""
+		: purpose ? purpose
+			  : "; nothing that is known to start loads them");
 	if (!reachable)
-		f->severity = SEVERITY_INFO;
+		f->severity = purpose ? SEVERITY_WARNING : SEVERITY_INFO;
+	if (!reachable && !purpose)
+		f->fix = "Nothing, unless you use what loads them; then install the package or "
+			 "wheel "
+			 "that holds the library.";
 	finding_evidence(found, f, "library", name);
 }
 

@@ -94,8 +94,10 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 {
 	(void)err;
 	for (size_t i = 0; i < facts->objects.len; i++) {
-		if (object_is_used(facts, &facts->objects.items[i]))
-			check_opener(rule, facts, found, &facts->objects.items[i]);
+		const struct object *o = &facts->objects.items[i];
+
+		if (object_is_used(facts, o) || companions_is_plugin(o))
+			check_opener(rule, facts, found, o);
 	}
 	check_nccl(rule, facts, found);
 	return 0;

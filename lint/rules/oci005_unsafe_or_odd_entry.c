@@ -2,13 +2,14 @@
 #include "lint/findings.h"
 #include "lint/rule.h"
 
-static void told(struct findings *found, const struct rule *rule, enum severity severity,
-		 const char *path, size_t layer, const char *cause, const char *text)
+static struct finding *told(struct findings *found, const struct rule *rule, enum severity severity,
+			    const char *path, size_t layer, const char *cause, const char *text)
 {
 	struct finding *f = finding_add(found, rule, path, (int)layer, cause, "%s %s (layer %zu).",
 					path, text, layer);
 
 	f->severity = severity;
+	return f;
 }
 
 /* A relative link, as deep as its own directory, that climbs above the root. */
@@ -103,18 +104,25 @@ static void tell_groups(const struct rule *rule, const struct facts *facts,
 		"devices, which the /dev of every container hides",
 	};
 	static const char *const causes[KINDS] = { "through a link", "twice", "device", "/dev" };
+	static const char *const no_devices =
+		"Leave /dev and other devices out of the archive (mmdebstrap --skip=output/dev, "
+		"tar "
+		"--exclude='./dev/*'); the runtime makes those that a container may use.";
 
 	for (size_t layer = 0; layer < facts->layer_count; layer++) {
 		for (size_t i = 0; i < KINDS; i++) {
 			const struct tree_node *first = groups[layer].first[i];
 			cleanup_free char *text = NULL;
+			struct finding *f;
 
 			if (!first)
 				continue;
 			text = xasprintf("is one of %zu that are %s", groups[layer].count[i],
 					 what[i]);
-			told(found, rule, i == DEV_DEVICE ? SEVERITY_INFO : SEVERITY_WARNING,
-			     facts_path(facts, first), layer, causes[i], text);
+			f = told(found, rule, i == DEV_DEVICE ? SEVERITY_INFO : SEVERITY_WARNING,
+				 facts_path(facts, first), layer, causes[i], text);
+			if (i == DEVICE || i == DEV_DEVICE)
+				f->fix = no_devices;
 		}
 	}
 }

@@ -7,7 +7,7 @@
 enum cause { CAUSE_DELETED, CAUSE_OVERWRITTEN, CAUSE_METADATA, CAUSES };
 
 static const char *const cause_names[CAUSES] = { "deleted later", "overwritten later",
-						 "only owner or mode changed later" };
+						 "only owner or mode (or time) changed later" };
 
 struct dead {
 	uint64_t bytes[CAUSES];

@@ -11,16 +11,42 @@ enum kind { STATIC, HEADERS, OBJECTS, NSIGHT, SAMPLES, DOCUMENTS, KINDS };
 static const char *const names[KINDS] = { "static libraries",     "headers", "object files",
 					  "Nsight and profilers", "samples", "documentation" };
 
+/* Where the rule's own advice, the runtime packages of CUDA, is not what helps. */
+static const char *const fixes[KINDS] = {
+	[DOCUMENTS] = "Leave documentation out where packages are installed (dpkg: path-exclude "
+		      "/usr/share/doc/*; dnf: tsflags=nodocs), or delete it in the same step.",
+};
+
+/* Headers, objects and archives outside the toolkit come with compilers and -dev packages. */
+static const char *const fix_elsewhere =
+	"Compile in a stage of its own and copy what it made, so that compilers and -dev packages "
+	"stay out of the image; or delete them in the step that brings them.";
+
+static const char *const fix_wheels =
+	"Wheels bring them; delete them in the step that installs the wheels.";
+
 struct tally {
 	uint64_t bytes;
 	size_t files;
+	uint64_t toolkit_bytes; /* of them, those of a CUDA toolkit */
+	uint64_t wheel_bytes;   /* of them, those that pip installed */
 	const struct tree_node *first;
 };
+
+static bool in_toolkit(const char *path)
+{
+	return str_starts(path, "/usr/local/cuda") || str_starts(path, "/opt/nvidia/");
+}
+
+static bool in_wheel(const char *path)
+{
+	return path_has_part(path, "site-packages") || path_has_part(path, "dist-packages");
+}
 
 static int kind_of(const char *path)
 {
 	const char *name = path_name(path);
-	bool toolkit = str_starts(path, "/usr/local/cuda") || str_starts(path, "/opt/nvidia/");
+	bool toolkit = in_toolkit(path);
 
 	if (strstr(path, "/nsight") ||
 	    (toolkit && (path_has_part(path, "libnvvp") || path_has_part(path, "jre"))))
@@ -73,19 +99,28 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		if (kind < 0 || (compiles && (kind == HEADERS || kind == OBJECTS)))
 			continue;
 		tallies[kind].bytes += nodes[i]->entry.size;
+		tallies[kind].toolkit_bytes += in_toolkit(path) ? nodes[i]->entry.size : 0;
+		tallies[kind].wheel_bytes += in_wheel(path) ? nodes[i]->entry.size : 0;
 		if (!tallies[kind].files++)
 			tallies[kind].first = nodes[i];
 	}
 	for (int i = 0; i < KINDS; i++) {
 		const struct tally *t = &tallies[i];
+		struct finding *f;
 		char size[32];
 
-		if (t->bytes >= TOLD_FROM)
-			finding_add(found, rule, facts_path(facts, t->first),
-				    facts_layer(facts, t->first), names[i],
-				    "%s of %s in %zu files, the first is %s.",
-				    out_size(t->bytes, size), names[i], t->files,
-				    facts_path(facts, t->first));
+		if (t->bytes < TOLD_FROM)
+			continue;
+		f = finding_add(found, rule, facts_path(facts, t->first),
+				facts_layer(facts, t->first), names[i],
+				"%s of %s in %zu files, the first is %s.", out_size(t->bytes, size),
+				names[i], t->files, facts_path(facts, t->first));
+		if (fixes[i])
+			f->fix = fixes[i];
+		else if (t->wheel_bytes > t->bytes / 2)
+			f->fix = fix_wheels;
+		else if (t->toolkit_bytes < t->bytes / 2)
+			f->fix = fix_elsewhere;
 	}
 	return 0;
 }

@@ -52,6 +52,25 @@ static void test_dpkg_packages_own_what_their_lists_say_through_links_of_the_roo
 	assert_null(facts_owner(&facts, "/usr/lib/other.so"));
 }
 
+/* Diversions and alternatives: the link is of one package, what it leads to of another. */
+static void test_who_brings_a_link_does_not_own_what_it_leads_to(void **state)
+{
+	cleanup_facts struct facts facts = { 0 };
+
+	(void)state;
+	add_link(&facts, "usr/lib/libGLX_indirect.so.0", "nvidia/libGLX_nvidia.so.535.1");
+	add_file(&facts, "usr/lib/nvidia/libGLX_nvidia.so.535.1", "x");
+	add_file(&facts, "var/lib/dpkg/status",
+		 "Package: mesa\nStatus: install ok installed\nVersion: 1\n\n"
+		 "Package: nvidia\nStatus: install ok installed\nVersion: 2\n");
+	add_file(&facts, "var/lib/dpkg/info/mesa.list", "/usr/lib/libGLX_indirect.so.0\n");
+	add_file(&facts, "var/lib/dpkg/info/nvidia.list",
+		 "/usr/lib/nvidia/libGLX_nvidia.so.535.1\n");
+	package_facts_derive(&facts);
+	assert_string_equal(facts_owner(&facts, "/usr/lib/nvidia/libGLX_nvidia.so.535.1")->name,
+			    "nvidia");
+}
+
 static void test_status_d_names_packages_and_their_files(void **state)
 {
 	cleanup_facts struct facts facts = { 0 };
@@ -150,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			test_dpkg_packages_own_what_their_lists_say_through_links_of_the_root),
+		cmocka_unit_test(test_who_brings_a_link_does_not_own_what_it_leads_to),
 		cmocka_unit_test(test_status_d_names_packages_and_their_files),
 		cmocka_unit_test(test_apk_packages_are_facts),
 		cmocka_unit_test(test_conda_packages_own_files_below_their_prefix),

@@ -235,6 +235,27 @@ static void test_secrets_are_masked_wherever_they_stand(void **state)
 	assert_string_equal(secrets_masked("/bin/sh -c make", &arena), "/bin/sh -c make");
 }
 
+static void test_text_shows_findings_with_one_remedy_below_one_heading(void **state)
+{
+	struct made m = { 0 };
+	cleanup_strbuf struct strbuf text = { 0 };
+	const struct rule *rule = lint_rule("DRV001");
+
+	(void)state;
+	m.list[0] = &m.result;
+	m.result.reference = "oci:a";
+	finding_add(&m.result.findings, rule, "/a", 0, "", "first");
+	finding_add(&m.result.findings, rule, "/b", 0, "", "second");
+	finding_add(&m.result.findings, rule, "/c", 0, "", "third")->fix = "another";
+	findings_finish(&m.result.findings);
+	write_all(&m, "text", &text);
+	assert_contains(strbuf_text(&text), "error  DRV001 baked-driver-library  layer 0\n"
+					    "    - first\n    - second\n    fix: ");
+	assert_contains(strbuf_text(&text), "error  DRV001 baked-driver-library  layer 0\n"
+					    "    third\n    fix: another\n");
+	lint_result_release(&m.result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_sarif_groups_what_is_beyond_five_thousand),
 		cmocka_unit_test(test_gitlab_fingerprints_are_unique_over_images),
 		cmocka_unit_test(test_secrets_are_masked_wherever_they_stand),
+		cmocka_unit_test(test_text_shows_findings_with_one_remedy_below_one_heading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
