@@ -1,3 +1,4 @@
+#include "base/out.h"
 #include "lint/coverage.h"
 #include "lint/findings.h"
 #include "lint/judge.h"
@@ -51,6 +52,7 @@ static void check_gpu(const struct rule *rule, const struct facts *facts, struct
 	unsigned major = 0, minor = 0;
 	uint64_t bytes = 0;
 	struct finding *f;
+	char size[32];
 
 	for (size_t i = 0; i < facts->objects.len; i++) {
 		const struct object *o = &facts->objects.items[i];
@@ -65,10 +67,10 @@ static void check_gpu(const struct rule *rule, const struct facts *facts, struct
 		f = finding_add(found, rule, list.items[0]->path,
 				facts_layer(facts, list.items[0]->node), gpu->target.arch->sm,
 				"%zu object%s no machine code for %s, only PTX that the driver "
-				"compiles when it is first used: %s; %" PRIu64 " KiB of PTX%s.",
+				"compiles when it is first used: %s; %s of PTX%s.",
 				list.len, list.len == 1 ? " has" : "s have",
 				host_gpu_name(gpu, arena_of(facts)), object_list_text(facts, &list),
-				(bytes + 1023) / 1024, needs_text(facts, major, minor));
+				out_size(bytes, size), needs_text(facts, major, minor));
 		if (bytes < SMALL_PTX)
 			f->severity = SEVERITY_INFO;
 	}

@@ -92,15 +92,14 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 	(void)err;
 	for (size_t i = 0; i < count; i++) {
-		int kind = nodes[i]->entry.type == TAR_FILE
-				   ? kind_of(facts_path_in(facts, nodes[i], &path))
-				   : -1;
+		const char *at = facts_path_in(facts, nodes[i], &path);
+		int kind = nodes[i]->entry.type == TAR_FILE ? kind_of(at) : -1;
 
 		if (kind < 0 || (compiles && (kind == HEADERS || kind == OBJECTS)))
 			continue;
 		tallies[kind].bytes += nodes[i]->entry.size;
-		tallies[kind].toolkit_bytes += in_toolkit(path) ? nodes[i]->entry.size : 0;
-		tallies[kind].wheel_bytes += in_wheel(path) ? nodes[i]->entry.size : 0;
+		tallies[kind].toolkit_bytes += in_toolkit(at) ? nodes[i]->entry.size : 0;
+		tallies[kind].wheel_bytes += in_wheel(at) ? nodes[i]->entry.size : 0;
 		if (!tallies[kind].files++)
 			tallies[kind].first = nodes[i];
 	}
