@@ -200,6 +200,7 @@ check-docs: $(doc_tools) ## the generated pages are up to date
 	$Q$O/tests/tools/policy_docs schema >$O/docs/lint-policy.schema.json
 	@diff -r $O/docs/rules docs/rules && for f in manifest.md stack.schema.json lint-policy.md lint-policy.schema.json; do diff $O/docs/$$f docs/$$f || exit 1; done || \
 		{ echo 'run `make docs` and commit what it changes'; exit 1; }
+	@tests/check-test-names
 
 check-tables: $O/gpuimg ## the compatibility tables are consistent
 	$Q$O/gpuimg matrix --check

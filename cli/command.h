@@ -75,6 +75,9 @@ int option_number(const struct invocation *in, const char *name, uint64_t min, u
  */
 int options_parse(const struct command *command, int argc, const char *const *argv,
 		  struct invocation *out, struct error *err) MUST_USE;
+/* Where in argv the command's name stands, behind options of every command that were given before
+ * it; argc when there is none. */
+int options_command_at(int argc, const char *const *argv);
 void invocation_release(struct invocation *in);
 #define cleanup_invocation cleanup(invocation_release)
 

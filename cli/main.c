@@ -92,14 +92,29 @@ static int print_help(const char *name, const struct out *out, struct error *err
 	return 0;
 }
 
+/* Options of every command may stand before its name, too: they go behind it. */
+static void move_command_first(int argc, char **argv)
+{
+	int at = options_command_at(argc, (const char *const *)argv);
+	char *name;
+
+	if (at <= 1 || at >= argc)
+		return;
+	name = argv[at];
+	memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
+	argv[1] = name;
+}
+
 int main(int argc, char **argv)
 {
 	struct out out = { .out = stdout, .err = stderr };
 	struct error err = { 0 };
-	const char *name = argc > 1 ? argv[1] : "--help";
 	const struct command *command;
+	const char *name;
 	int status;
 
+	move_command_first(argc, argv);
+	name = argc > 1 ? argv[1] : "--help";
 	signal(SIGPIPE, SIG_IGN);
 	allow_many_files();
 	if (str_equal(name, "--help") || str_equal(name, "-h") || str_equal(name, "help")) {

@@ -137,6 +137,24 @@ static int parse_short(struct invocation *in, int argc, const char *const *argv,
 	return 0;
 }
 
+int options_command_at(int argc, const char *const *argv)
+{
+	int i;
+
+	for (i = 1; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
+		const char *arg = argv[i];
+		const struct option *o =
+			arg[1] == '-' ? find_in(global_options, arg + 2, strcspn(arg + 2, "="), 0)
+				      : find_in(global_options, NULL, 0, arg[1]);
+
+		if (!o)
+			return i;
+		if (o->value && !strchr(arg, '='))
+			i++;
+	}
+	return i;
+}
+
 static int check_count(const struct invocation *in, struct error *err)
 {
 	const struct command *c = in->command;

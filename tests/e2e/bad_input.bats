@@ -297,3 +297,12 @@ PY
 }
 
 teardown() { stop_repository; }
+
+@test "options of every command may stand before its name" {
+	work
+	run -0 gpuimg --store here -q store ls
+	run -0 gpuimg --store=here --color never store ls --output json
+	jq -e . <<<"$output" >/dev/null
+	run -2 gpuimg --stor here store ls
+	[[ "$output" = *"'--stor'"* ]]
+}
