@@ -4,10 +4,12 @@
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
 #include "manifests/stack.h"
+#include "testkernels/fleet.h"
 #include "testkernels/test.h"
 
 static const char *const mode_choices[] = { "auto", "runc", "crun", "bwrap", "loader", NULL };
 static const char *const engine_choices[] = { "docker", "podman", NULL };
+static const char *const fleet_choices[] = { "kubernetes", "slurm", "docker-compose", NULL };
 static const char *const inject_choices[] = { "auto", "cdi", "legacy", "enroot", "none", NULL };
 
 static const struct option options[] = {
@@ -56,6 +58,21 @@ static const struct option options[] = {
 	  .help = "also what this manifest's `test` asks for: its commands, what it requires" },
 	{ .name = "shm-size", .value = "MIB", .help = "size of /dev/shm (default: 1024)" },
 	{ .name = "host-network", .help = "give it this machine's network interfaces" },
+	{ .name = "for",
+	  .value = "SCHEDULER",
+	  .choices = fleet_choices,
+	  .help = "emit: kubernetes, slurm or docker-compose" },
+	{ .name = "to",
+	  .value = "DIR",
+	  .help = "emit: write the job's files here (default: print)" },
+	{ .name = "name", .value = "NAME", .help = "emit: of the job (default: gpuimg-test)" },
+	{ .name = "image-name", .value = "REF", .help = "emit: what the nodes call the image" },
+	{ .name = "nodes", .value = "N", .help = "emit: how many; collect: how many must answer" },
+	{ .name = "gpus", .value = "N", .help = "emit: GPUs of each node (default: 1; 0: none)" },
+	{ .name = "queue", .value = "QUEUE", .help = "emit: Kueue's queue, or Slurm's partition" },
+	{ .name = "rootfs",
+	  .value = "DIR",
+	  .help = "emit: for Slurm without pyxis, where each node finds the unpacked image" },
 	{ .name = "no-cache", .help = "do not keep the unpacked image in the store" },
 	{ .name = "timeout", .value = "SECONDS", .help = "time limit of one test (default: 60)" },
 	PLATFORM_OPTION,
@@ -216,6 +233,103 @@ static int gather(const struct invocation *in, struct call *c, struct test_optio
 	return test_options_check(o, err);
 }
 
+static int write_files(const struct invocation *in, const struct fleet_files *files,
+		       struct error *err)
+{
+	const char *to = option_text(in, "to", NULL);
+
+	if (!to && files->len > 1)
+		return error_set(err, ERROR_USAGE,
+				 "this job is of several files: name a folder with --to");
+	if (!to) {
+		out_print(in->out, "%s", strbuf_text(&files->items[0].bytes));
+		return 0;
+	}
+	for (size_t i = 0; i < files->len; i++) {
+		const struct fleet_file *f = &files->items[i];
+		cleanup_free char *path = fs_join(to, f->name);
+		cleanup_free char *dir = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+
+		if (fs_mkdirs(AT_FDCWD, dir, err) < 0 ||
+		    fs_write(AT_FDCWD, path, strbuf_slice(&f->bytes), f->executable ? 0755 : 0644,
+			     err) < 0)
+			return -1;
+		out_note(in->out, "written: %s", path);
+	}
+	return 0;
+}
+
+static int run_emit(const struct invocation *in, struct error *err)
+{
+	cleanup_call struct call call = { 0 };
+	cleanup_image struct image image = { 0 };
+	cleanup_fleet_files struct fleet_files files = { 0 };
+	struct fleet_request request = { .target = option_text(in, "for", NULL),
+					 .name = option_text(in, "name", NULL),
+					 .image = option_text(in, "image-name", NULL),
+					 .queue = option_text(in, "queue", NULL),
+					 .rootfs = option_text(in, "rootfs", NULL) };
+	struct test_options test;
+
+	if (in->arg_count != 2)
+		return error_set(err, ERROR_USAGE, "test emit takes one image");
+	if (!request.target)
+		return error_set(err, ERROR_USAGE,
+				 "test emit needs --for kubernetes, slurm or docker-compose");
+	if (option_number(in, "nodes", 1, 100000, 1, &request.nodes, err) < 0 ||
+	    option_number(in, "gpus", 0, 64, 1, &request.gpus, err) < 0 ||
+	    fleet_request_check(&request, err) < 0 || gather(in, &call, &test, err) < 0 ||
+	    image_arg_open(in, in->args[1], &image, err) < 0)
+		return -1;
+	if (fleet_emit(&image, &test, &request, &files, err) < 0)
+		return error_wrap(err, "test emit %s", in->args[1]);
+	return write_files(in, &files, err);
+}
+
+static int deliver_fleet(const struct invocation *in, const struct fleet_report *r,
+			 const struct report_outputs *outputs, struct error *err)
+{
+	for (size_t i = 0; i < outputs->len; i++) {
+		cleanup_strbuf struct strbuf text = { 0 };
+
+		if (str_equal(outputs->items[i].format, "json"))
+			fleet_report_json(r, &text);
+		else if (str_equal(outputs->items[i].format, "junit"))
+			fleet_report_junit(r, &text);
+		else
+			fleet_report_text(r, in->out->colour && !outputs->items[i].file,
+					  in->out->verbosity > 0, &text);
+		if (report_output_write(&outputs->items[i], strbuf_slice(&text), in->out, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int run_collect(const struct invocation *in, const struct report_outputs *outputs,
+		       struct error *err)
+{
+	enum { LOG_MAX = 256 };
+	cleanup_fleet_report struct fleet_report report = { 0 };
+
+	if (in->arg_count < 2)
+		return error_set(err, ERROR_USAGE, "test collect takes logs or reports");
+	if (option_number(in, "nodes", 1, 100000, 0, &report.wanted, err) < 0)
+		return -1;
+	for (size_t i = 1; i < in->arg_count; i++) {
+		cleanup_strbuf struct strbuf text = { 0 };
+
+		if (fs_read(AT_FDCWD, in->args[i], LOG_MAX * MIB, &text, err) < 0)
+			return -1;
+		fleet_collect(&report, strbuf_slice(&text), in->args[i]);
+	}
+	fleet_report_sort(&report);
+	if (deliver_fleet(in, &report, outputs, err) < 0)
+		return -1;
+	if (fleet_report_exit_status(&report) == 3 && !report.nodes.len)
+		return error_set(err, ERROR_NOT_FOUND, "no node has answered");
+	return fleet_report_exit_status(&report);
+}
+
 static int run(const struct invocation *in, struct error *err)
 {
 	static const char *const formats[] = { "text", "json", "junit", NULL };
@@ -225,8 +339,15 @@ static int run(const struct invocation *in, struct error *err)
 	cleanup_test_report struct test_report report = { 0 };
 	struct test_options test;
 
-	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
-	    gather(in, &call, &test, err) < 0 || image_arg_open(in, in->args[0], &image, err) < 0)
+	if (report_outputs_parse(in, formats, &outputs, err) < 0)
+		return -1;
+	if (str_equal(in->args[0], "emit"))
+		return run_emit(in, err);
+	if (str_equal(in->args[0], "collect"))
+		return run_collect(in, &outputs, err);
+	if (in->arg_count > 1)
+		return error_set(err, ERROR_USAGE, "test takes one image");
+	if (gather(in, &call, &test, err) < 0 || image_arg_open(in, in->args[0], &image, err) < 0)
 		return -1;
 	if (test_run(&image, &test, &report, err) < 0)
 		return error_wrap(err, "test %s", in->args[0]);
@@ -237,34 +358,43 @@ static int run(const struct invocation *in, struct error *err)
 
 const struct command command_test = {
 	.name = "test",
-	.usage = "IMAGE",
+	.usage = "IMAGE | emit IMAGE --for SCHEDULER | collect LOG...",
 	.summary = "load an image's own CUDA libraries and run kernels through them",
-	.description = "Starts a small probe through the image's own loader, opens the image's "
-		       "CUDA libraries,\n"
-		       "asks them for their versions, has nvrtc compile and nvJitLink assemble a "
-		       "kernel, and runs\n"
-		       "kernels where there is a GPU. Each test has a process and a time limit of "
-		       "its own. What\n"
-		       "fails is blamed on the image, on the injection of the driver, on the host "
-		       "or on the\n"
-		       "hardware. Without a GPU the run tier is skipped.\n"
-		       "\n"
-		       "It runs in runc, crun or bubblewrap, whichever is there and works, else "
-		       "through the image's\n"
-		       "loader alone (mode loader), where the image's code runs as you, without "
-		       "isolation. Unpacked\n"
-		       "images are kept in the store. Drivers and devices come from CDI "
-		       "specifications, else from\n"
-		       "nvidia-ctk, else from what the machine has.\n"
-		       "\n"
-		       "Exit status: 0 nothing failed; 1 the image is to blame; 2 usage; 3 could "
-		       "not be judged:\n"
-		       "host or injection at fault, or a required test did not run.",
+	.description =
+		"Starts a small probe through the image's own loader, opens the image's "
+		"CUDA libraries,\n"
+		"asks them for their versions, has nvrtc compile and nvJitLink assemble a "
+		"kernel, and runs\n"
+		"kernels where there is a GPU. Each test has a process and a time limit of "
+		"its own. What\n"
+		"fails is blamed on the image, on the injection of the driver, on the host "
+		"or on the\n"
+		"hardware. Without a GPU the run tier is skipped.\n"
+		"\n"
+		"It runs in runc, crun or bubblewrap, whichever is there and works, else "
+		"through the image's\n"
+		"loader alone (mode loader), where the image's code runs as you, without "
+		"isolation. Unpacked\n"
+		"images are kept in the store. Drivers and devices come from CDI "
+		"specifications, else from\n"
+		"nvidia-ctk, else from what the machine has.\n"
+		"\n"
+		"emit writes a job that does the same on the nodes of a cluster, with nothing "
+		"but the image;\n"
+		"collect makes one report of the nodes' logs, or of reports.\n"
+		"\n"
+		"Exit status: 0 nothing failed; 1 the image is to blame; 2 usage; 3 could "
+		"not be judged:\n"
+		"host or injection at fault, or a required test did not run.",
 	.examples = "gpuimg test oci:out/app:1.0\n"
 		    "gpuimg test --require load --gpu sm_90 -o json=report.json app.tar\n"
+		    "gpuimg test --driver 12.4 oci:out/app:1.0    # would that driver do?\n"
+		    "gpuimg test emit docker://registry.example.org/app:1.0 --for slurm --nodes 4 "
+		    "--to job\n"
+		    "gpuimg test collect --nodes 4 -o junit=fleet.xml gpuimg-test-17.log\n"
 		    "gpuimg test --require run rootfs:/srv/image    # on a machine with a GPU\n",
 	.options = options,
 	.args_min = 1,
-	.args_max = 1,
+	.args_max = SIZE_MAX,
 	.run = run,
 };

@@ -220,7 +220,8 @@ void test_plan_make(const struct library_copies *copies, const struct plan_reque
 		add_library(out, request, copies, i);
 	for (size_t i = 0; i < ARRAY_LEN(special_tests); i++)
 		add_special(out, request, copies, &special_tests[i]);
-	add_test(out, request, "load.no-driver", TIER_LOAD, NULL, "no-driver");
+	if (!request->injected)
+		add_test(out, request, "load.no-driver", TIER_LOAD, NULL, "no-driver");
 	add_nodes(out, request);
 	for (size_t i = 0; is_nvidia(request->injection) && i < ARRAY_LEN(run_tests); i++)
 		add_test(out, request, run_tests[i].id, TIER_RUN, NULL, run_tests[i].check);

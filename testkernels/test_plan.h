@@ -32,6 +32,8 @@ struct plan_request {
 	const struct test_command *commands;
 	size_t command_count;
 	const struct injection *injection; /* its device nodes are opened; NULL: unknown */
+	bool injected; /* a driver is there from the start: whether the image has one cannot be
+			  asked */
 };
 
 /*

@@ -95,8 +95,7 @@ static void put_suite(struct strbuf *out, const struct test_report *r, enum test
 		put_escaped(out, node);
 		strbuf_addc(out, ' ');
 	}
-	strbuf_addf(out,
-		    "%s\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\"",
+	strbuf_addf(out, "%s\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\"",
 		    names[tier], all, count[TEST_FAIL], count[TEST_ERROR], count[TEST_SKIP]);
 	put_seconds(out, ms);
 	strbuf_adds(out, ">\n");

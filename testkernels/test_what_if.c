@@ -41,8 +41,7 @@ static void make_injection(struct test_session *s, const char *file, uint64_t ve
 	*out = (struct injection){ .method = "what-if" };
 	vec_push(&out->edits.mounts, mount);
 	vec_push(&out->edits.hooks, hook);
-	vec_push(&out->edits.env,
-		 arena_printf(arena, "GPUIMG_DOUBLE_VERSION=%" PRIu64, version));
+	vec_push(&out->edits.env, arena_printf(arena, "GPUIMG_DOUBLE_VERSION=%" PRIu64, version));
 }
 
 /*
@@ -75,8 +74,10 @@ static void judge(struct test_session *s, const struct planned_test *p,
 	t->has_code = true;
 	t->code = o->code;
 	t->code_name = own ? "CUDA_ERROR_STUB_LIBRARY" : "CUDA_ERROR_INSUFFICIENT_DRIVER";
-	t->message = own ? arena_printf(arena, "%s found a link-time stub of the image before the "
-					       "driver", p->copy->path)
+	t->message = own ? arena_printf(arena,
+					"%s found a link-time stub of the image before the "
+					"driver",
+					p->copy->path)
 			 : arena_printf(arena,
 					"%s does not accept a driver that serves CUDA %s: it needs "
 					"a newer one",
@@ -119,7 +120,8 @@ int test_driver_what_if(struct test_session *s, struct error *err)
 	rc = s->mode->run(&s->run, strbuf_slice(&plan.lines[TIER_LOAD]), &launched, err);
 	probe_lines_parse(strbuf_slice(&launched.lines), &lines);
 	for (size_t i = 0; rc == 0 && i < plan.tests.len; i++)
-		judge(s, &plan.tests.items[i], probe_lines_find(&lines, plan.tests.items[i].id), &in);
+		judge(s, &plan.tests.items[i], probe_lines_find(&lines, plan.tests.items[i].id),
+		      &in);
 	s->run.injection = NULL;
 	s->run.edits = s->run.driver_dir = NULL;
 	return rc;

@@ -522,8 +522,9 @@ static void say_hello(const struct run *r)
 		statfs("/dev/shm", &shm) == 0 ? (long)shm.f_blocks * (long)shm.f_bsize : -1);
 	say_int(&s, "memlock", memlock.rlim_cur == RLIM_INFINITY ? -1 : (long)memlock.rlim_cur);
 	say_str(&s, "interfaces", names);
-	if (getenv("GPUIMG_NODE"))
-		say_str(&s, "node", getenv("GPUIMG_NODE"));
+	if (getenv("GPUIMG_NODE") || getenv("SLURMD_NODENAME"))
+		say_str(&s, "node",
+			getenv("GPUIMG_NODE") ? getenv("GPUIMG_NODE") : getenv("SLURMD_NODENAME"));
 	say_end_framed(&s, r->frame);
 }
 

@@ -22,7 +22,8 @@ static void test_a_specification_is_read_from_yaml_and_from_json(void **state)
 		     "    deviceNodes: [ { path: /dev/x, hostPath: /dev/null, permissions: rw } ]\n"
 		     "containerEdits:\n"
 		     "  mounts: [ { hostPath: /a, containerPath: /b, options: [ ro ] } ]\n"
-		     "  hooks: [ { hookName: createContainer, path: /h, args: [ h, x ], timeout: 3 } ]\n";
+		     "  hooks: [ { hookName: createContainer, path: /h, args: [ h, x ], timeout: 3 "
+		     "} ]\n";
 	static const char json[] =
 		"{\"cdiVersion\":\"0.5.0\",\"kind\":\"a.b/c\",\"devices\":[{\"name\":\"1\","
 		"\"containerEdits\":{\"deviceNodes\":[{\"path\":\"/dev/y\",\"type\":\"c\","
@@ -57,7 +58,8 @@ static void test_what_cdi_does_not_know_is_refused_with_its_place(void **state)
 		{ "cdiVersion: \"0.6.0\"\nkind: nokind\n" DEVICE, "VENDOR/CLASS" },
 		{ HEAD "devices: []\n", "names no device" },
 		{ HEAD DEVICE "rubbish: 1\n", "x.yaml:6:1: \"rubbish\"" },
-		{ HEAD DEVICE "- name: \"0\"\n  containerEdits: { env: [ A=b ] }\n", "there twice" },
+		{ HEAD DEVICE "- name: \"0\"\n  containerEdits: { env: [ A=b ] }\n",
+		  "there twice" },
 		{ HEAD "devices:\n- name: \"0\"\n  containerEdits: { }\n", "has no edits" },
 		{ HEAD "devices:\n- name: \"0\"\n", "has no containerEdits" },
 		{ HEAD "devices:\n- name: \"-\"\n  containerEdits: { env: [ A=b ] }\n",

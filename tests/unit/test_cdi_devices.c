@@ -2,9 +2,9 @@
 
 #include "oci/cdi_devices.h"
 
-#define SPEC(name, host)                                                                    \
-	"cdiVersion: \"0.5.0\"\nkind: nvidia.com/gpu\ndevices:\n- name: \"" name "\"\n"     \
-	"  containerEdits: { deviceNodes: [ { path: /dev/nvidia" name ", hostPath: " host   \
+#define SPEC(name, host)                                                                  \
+	"cdiVersion: \"0.5.0\"\nkind: nvidia.com/gpu\ndevices:\n- name: \"" name "\"\n"   \
+	"  containerEdits: { deviceNodes: [ { path: /dev/nvidia" name ", hostPath: " host \
 	" } ] }\ncontainerEdits: { env: [ TOP=" host " ] }\n"
 
 struct fixture {
@@ -72,9 +72,8 @@ static void test_a_device_twice_in_one_directory_cannot_be_had(void **state)
 	put(f, f->first, "a.yaml", SPEC("0", "/dev/null"));
 	put(f, f->first, "b.yaml", SPEC("0", "/dev/zero"));
 	cdi_devices_read(f->dirs, &f->devices);
-	assert_int_equal(cdi_devices_add(&f->devices, "nvidia.com/gpu=0", &f->used, &f->edits,
-					 &f->err),
-			 -1);
+	assert_int_equal(
+		cdi_devices_add(&f->devices, "nvidia.com/gpu=0", &f->used, &f->edits, &f->err), -1);
 	assert_int_equal(f->err.code, ERROR_USAGE);
 	assert_non_null(strstr(f->err.text, "b.yaml"));
 	assert_int_equal(cdi_devices_add(&f->devices, "nvidia.com/gpu=all", &f->used, &f->edits,
@@ -108,9 +107,8 @@ static void test_a_damaged_file_hides_nothing_and_is_named(void **state)
 	cdi_devices_read(f->dirs, &f->devices);
 	assert_int_equal(f->devices.damaged.len, 1);
 	assert_true(cdi_devices_have(&f->devices, "nvidia.com/gpu"));
-	assert_int_equal(cdi_devices_add(&f->devices, "nvidia.com/gpu=7", &f->used, &f->edits,
-					 &f->err),
-			 -1);
+	assert_int_equal(
+		cdi_devices_add(&f->devices, "nvidia.com/gpu=7", &f->used, &f->edits, &f->err), -1);
 	assert_non_null(strstr(f->err.text, "nvidia.com/gpu=0"));
 	assert_non_null(strstr(f->err.text, "b.yaml"));
 }

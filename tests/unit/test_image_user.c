@@ -18,12 +18,15 @@ static int setup(void **state)
 	f->dir = test_dir();
 	f->fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_ok(fs_mkdirs(f->fd, "etc", &err), err);
-	assert_ok(fs_write(f->fd, "etc/passwd",
-			   slice_str("root:x:0:0::/root:/bin/sh\napp:x:1000:100::/home/app:/bin/sh\n"),
-			   0644, &err),
-		  err);
+	assert_ok(
+		fs_write(
+			f->fd, "etc/passwd",
+			slice_str("root:x:0:0::/root:/bin/sh\napp:x:1000:100::/home/app:/bin/sh\n"),
+			0644, &err),
+		err);
 	assert_ok(fs_write(f->fd, "etc/group",
-			   slice_str("root:x:0:\nusers:x:100:\nvideo:x:44:app,other\n"), 0644, &err),
+			   slice_str("root:x:0:\nusers:x:100:\nvideo:x:44:app,other\n"), 0644,
+			   &err),
 		  err);
 	*state = f;
 	return 0;
@@ -80,8 +83,8 @@ static void test_an_unknown_name_is_noted_and_root_stands_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_a_name_gives_its_numbers_home_and_groups, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_a_name_gives_its_numbers_home_and_groups,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_numbers_need_no_account, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_unknown_name_is_noted_and_root_stands_in,
 						setup, teardown),
