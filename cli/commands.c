@@ -4,6 +4,7 @@ extern const struct command command_attest;
 extern const struct command command_build;
 extern const struct command command_copy;
 extern const struct command command_diff;
+extern const struct command command_doctor;
 extern const struct command command_fetch;
 extern const struct command command_init;
 extern const struct command command_inspect;
@@ -28,22 +29,11 @@ extern const struct command command_test;
 extern const struct command command_verify;
 
 const struct command *const commands[] = {
-	&command_attest,  &command_build,  &command_copy,
-	&command_diff,    &command_fetch,  &command_init,
-	&command_inspect, &command_keygen, &command_lint,
-	&command_lock,    &command_login,  &command_logout,
-	&command_ls,      &command_matrix, &command_plan,
-	&command_pull,    &command_push,   &command_resolve,
-	&command_rm,      &command_sbom,   &command_schema,
-	&command_sign,    &command_store,  &command_tag,
-	&command_test,    &command_verify, NULL,
+	&command_attest, &command_build,  &command_copy,    &command_diff,
+	&command_doctor, &command_fetch,  &command_init,    &command_inspect,
+	&command_keygen, &command_lint,   &command_lock,    &command_login,
+	&command_logout, &command_ls,     &command_matrix,  &command_plan,
+	&command_pull,   &command_push,   &command_resolve, &command_rm,
+	&command_sbom,   &command_schema, &command_sign,    &command_store,
+	&command_tag,    &command_test,   &command_verify,  NULL,
 };
-
-const struct command *command_find(const char *name)
-{
-	for (const struct command *const *c = commands; *c; c++) {
-		if (str_equal((*c)->name, name))
-			return *c;
-	}
-	return NULL;
-}

@@ -213,6 +213,7 @@ bool host_facts_parse(struct slice text, uint64_t now_s, struct host_facts *out)
 {
 	cleanup_json json_t *root = NULL;
 	struct error ignored = { 0 };
+	const char *name;
 	uint64_t learned;
 
 	*out = (struct host_facts){ 0 };
@@ -230,6 +231,10 @@ bool host_facts_parse(struct slice text, uint64_t now_s, struct host_facts *out)
 	out->no_single = truth(root, "no_single");
 	out->no_chunk = truth(root, "no_chunk");
 	out->no_mount = truth(root, "no_mount");
+	if (json_object_get(root, "referrers"))
+		out->referrers = truth(root, "referrers") ? ANSWER_YES : ANSWER_NO;
+	name = json_string_value(json_object_get(root, "persona"));
+	out->persona = name ? persona_named(name) : NULL;
 	return true;
 }
 
@@ -251,6 +256,10 @@ void host_facts_print(const struct host_facts *f, uint64_t now_s, struct strbuf 
 		json_put(root, "no_chunk", json_true());
 	if (f->no_mount)
 		json_put(root, "no_mount", json_true());
+	if (f->referrers)
+		json_put(root, "referrers", json_boolean(f->referrers == ANSWER_YES));
+	if (f->persona)
+		json_put(root, "persona", json_text(f->persona->name));
 	json_pretty(root, out);
 }
 
@@ -301,6 +310,8 @@ struct upload_host *upload_host_open(const char *state_dir, const char *host, co
 	h->path = state_dir ? record_path(state_dir, host) : NULL;
 	if (h->path && fs_read(AT_FDCWD, h->path, FACTS_BYTES_MAX, &text, &ignored) == 0)
 		ignore_result(host_facts_parse(strbuf_slice(&text), now_s(), &h->facts));
+	if (!persona && h->facts.persona)
+		h->persona = h->facts.persona;
 	return h;
 }
 
@@ -397,4 +408,12 @@ void upload_host_refuses(struct upload_host *h, enum upload_style style)
 void upload_host_refuses_mount(struct upload_host *h)
 {
 	raise_flag(h, &h->facts.no_mount);
+}
+
+void upload_host_measured(struct upload_host *h, const struct host_facts *facts)
+{
+	pthread_mutex_lock(&h->lock);
+	h->facts = *facts;
+	h->changed = true;
+	pthread_mutex_unlock(&h->lock);
 }

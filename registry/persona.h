@@ -49,6 +49,8 @@ struct host_facts {
 	uint64_t body_max;  /* largest body that may pass; 0: no limit seen */
 	uint64_t cut_bytes; /* connections were cut after so many bytes; 0: never */
 	bool no_single, no_chunk, no_mount; /* was refused */
+	enum answer referrers;              /* lists what refers to an image */
+	const struct persona *persona;      /* that was measured; NULL: the name tells */
 };
 
 /* How the next request to a host is to be made. */
@@ -93,6 +95,8 @@ void upload_host_body_max(struct upload_host *h, uint64_t bytes);
 void upload_host_cut_at(struct upload_host *h, uint64_t bytes);
 void upload_host_refuses(struct upload_host *h, enum upload_style style);
 void upload_host_refuses_mount(struct upload_host *h);
+/* All that is known was measured just now; older lessons are forgotten. */
+void upload_host_measured(struct upload_host *h, const struct host_facts *facts);
 
 /* $XDG_STATE_HOME/gpuimg, else ~/.local/state/gpuimg; NULL when neither is known. Heap. */
 char *upload_state_dir(void);

@@ -178,3 +178,33 @@ stop_servers() {
 	done
 	SERVER_PIDS=
 }
+
+# start_nginx LINES: before $REGISTRY, which it is from then on.
+start_nginx() {
+	need nginx
+	local dir=$WORK/nginx port
+	port=$(free_port)
+	mkdir -p "$dir"
+	cat >"$dir/conf" <<-END
+		$([ "$(id -u)" != 0 ] || echo "user root;")
+		daemon off; pid $dir/pid; error_log $dir/error.log; worker_processes 1;
+		events { worker_connections 64; }
+		http {
+			access_log off; client_body_temp_path $dir/body; proxy_temp_path $dir/proxy;
+			fastcgi_temp_path $dir/f; uwsgi_temp_path $dir/u; scgi_temp_path $dir/s;
+			server {
+				listen 127.0.0.1:$port; $*
+				location / { proxy_pass http://$REGISTRY; proxy_set_header Host \$http_host; }
+			}
+		}
+	END
+	nginx -c "$dir/conf" -e "$dir/error.log" >"$dir/out" 2>&1 3>&- &
+	SERVER_PIDS="${SERVER_PIDS:-} $!"
+	REGISTRY=127.0.0.1:$port
+	for _ in $(seq 100); do
+		curl -so ping "http://$REGISTRY/v2/" && return 0
+		sleep 0.05
+	done
+	cat "$dir/error.log" "$dir/out" >&2
+	return 1
+}
