@@ -37,3 +37,12 @@ const struct command *const commands[] = {
 	&command_sbom,   &command_schema, &command_sign,    &command_store,
 	&command_tag,    &command_test,   &command_verify,  NULL,
 };
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *const *c = commands; *c; c++) {
+		if (str_equal((*c)->name, name))
+			return *c;
+	}
+	return NULL;
+}
