@@ -53,8 +53,8 @@ struct fleet_node {
 };
 struct fleet_report {
 	struct arena arena;
-	VEC(struct fleet_node) nodes;   /* by name */
-	uint64_t wanted;                /* how many there should be; 0: not known */
+	VEC(struct fleet_node) nodes;     /* by name */
+	uint64_t wanted;                  /* how many there should be; 0: not known */
 	VEC(const char *) not_understood; /* sources that held nothing of ours */
 };
 

@@ -71,9 +71,9 @@ static void cut_log(struct slice text, struct sessions *out)
 	struct slice line;
 
 	while (slice_cut(&text, '\n', &line)) {
-		const uint8_t *at = line.len ? memmem(line.data, line.len, PROBE_FRAME,
-						      strlen(PROBE_FRAME))
-					     : NULL;
+		const uint8_t *at =
+			line.len ? memmem(line.data, line.len, PROBE_FRAME, strlen(PROBE_FRAME))
+				 : NULL;
 		struct slice prefix, rest;
 		struct session *s;
 
@@ -248,8 +248,8 @@ static void read_result(const json_t *o, struct test_report *r)
 	t->message = text_of(o, "message", &r->arena);
 	t->hint = text_of(o, "hint", &r->arena);
 	t->evidence = json_incref(json_object_get(o, "evidence"));
-	t->duration_ms = (uint64_t)MAX(json_integer_value(json_object_get(o, "duration_ms")),
-				       (json_int_t)0);
+	t->duration_ms =
+		(uint64_t)MAX(json_integer_value(json_object_get(o, "duration_ms")), (json_int_t)0);
 	t->attempts = 1;
 }
 
@@ -303,8 +303,11 @@ void fleet_collect(struct fleet_report *r, struct slice text, const char *source
 		const char *node = NULL;
 
 		read_session(strbuf_slice(&all.items[i].lines), &report, &node);
-		add_node(r, node ? node : all.items[i].key[0] ? all.items[i].key : source, source,
-			 &report);
+		add_node(r,
+			 node                  ? node
+			 : all.items[i].key[0] ? all.items[i].key
+					       : source,
+			 source, &report);
 		free(all.items[i].key);
 		strbuf_release(&all.items[i].lines);
 	}

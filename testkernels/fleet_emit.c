@@ -216,8 +216,7 @@ int fleet_emit(struct image *image, const struct test_options *options,
 	make_text(&s, &job.plan);
 	base64_encode(slice_of(probe_bytes, probe_size), &job.probe_base64);
 	if (job.plan.len + job.probe_base64.len > CONFIG_MAP_MAX) {
-		error_set(err, ERROR_LIMIT,
-			  "probe and plan are %zu bytes; a ConfigMap holds %d", 
+		error_set(err, ERROR_LIMIT, "probe and plan are %zu bytes; a ConfigMap holds %d",
 			  job.plan.len + job.probe_base64.len, CONFIG_MAP_MAX);
 	} else {
 		find_target(q->target)->write(&job, out);

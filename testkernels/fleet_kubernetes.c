@@ -41,7 +41,8 @@ static void put_head(const struct fleet_job *j, struct strbuf *out)
 		    "  ttlSecondsAfterFinished: 86400\n"
 		    "  podFailurePolicy:\n"
 		    "    rules:\n"
-		    "    # 1: the image is to blame, and 2: the plan; trying again helps neither. 3 is\n"
+		    "    # 1: the image is to blame, and 2: the plan; trying again helps neither. "
+		    "3 is\n"
 		    "    # the host or the injection, and is tried again\n"
 		    "    - action: FailJob\n"
 		    "      onExitCodes:\n"
@@ -81,16 +82,17 @@ static void put_container(const struct fleet_job *j, struct strbuf *out)
 			 "      - name: image-under-test\n"
 			 "        image: ");
 	fleet_quote(out, j->image);
-	strbuf_addf(out,
-		    "\n"
-		    "        command: [\"/%s\", /gpuimg/probe, run, /gpuimg/plan, \"\", \"" PROBE_FRAME
-		    "\"]\n"
-		    "        env:\n"
-		    "        - name: GPUIMG_NODE\n"
-		    "          valueFrom:\n"
-		    "            fieldRef:\n"
-		    "              fieldPath: spec.nodeName\n",
-		    j->loader->path);
+	strbuf_addf(
+		out,
+		"\n"
+		"        command: [\"/%s\", /gpuimg/probe, run, /gpuimg/plan, \"\", \"" PROBE_FRAME
+		"\"]\n"
+		"        env:\n"
+		"        - name: GPUIMG_NODE\n"
+		"          valueFrom:\n"
+		"            fieldRef:\n"
+		"              fieldPath: spec.nodeName\n",
+		j->loader->path);
 	if (j->request->gpus)
 		strbuf_addf(out,
 			    "        resources:\n"

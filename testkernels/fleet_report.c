@@ -59,8 +59,8 @@ void fleet_report_text(const struct fleet_report *r, bool colour, bool verbose, 
 		const struct fleet_node *n = &r->nodes.items[i];
 		struct test_summary s = test_report_summary(&n->report);
 
-		strbuf_addf(out, "%s%s: %zu passed, %zu failed, %zu skipped", i ? "\n" : "", n->node,
-			    s.pass, s.fail, s.skip);
+		strbuf_addf(out, "%s%s: %zu passed, %zu failed, %zu skipped", i ? "\n" : "",
+			    n->node, s.pass, s.fail, s.skip);
 		strbuf_addf(out, "%s (%s)\n", s.error ? ", not complete" : "", n->source);
 		if (verbose || s.fail + s.error)
 			test_report_text(&n->report, colour, verbose, out);

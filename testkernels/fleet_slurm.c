@@ -86,7 +86,8 @@ static void put_pyxis(const struct fleet_job *j, struct strbuf *out)
 	strbuf_addf(out,
 		    "if [ -z \"$rootfs\" ]; then\n"
 		    "if ! srun --help 2>&1 | grep -q -e --container-image; then\n"
-		    "	echo 'this Slurm has no pyxis: unpack the image where all nodes see it, and name "
+		    "	echo 'this Slurm has no pyxis: unpack the image where all nodes see it, "
+		    "and name "
 		    "the folder in GPUIMG_ROOTFS' >&2\n"
 		    "	exit 3\n"
 		    "fi\n"
@@ -95,8 +96,10 @@ static void put_pyxis(const struct fleet_job *j, struct strbuf *out)
 		    j->name);
 	put_files(j, out);
 	strbuf_addf(out,
-		    "srun --label --container-image=\"$image\" --container-mounts=\"$dir:/gpuimg:ro\" \\\n"
-		    "	--no-container-mount-home --container-readonly --no-container-entrypoint \\\n"
+		    "srun --label --container-image=\"$image\" "
+		    "--container-mounts=\"$dir:/gpuimg:ro\" \\\n"
+		    "	--no-container-mount-home --container-readonly --no-container-entrypoint "
+		    "\\\n"
 		    "	/%s /gpuimg/probe run /gpuimg/plan '' '" PROBE_FRAME "'\n"
 		    "status=$?\n"
 		    "rm -rf \"$dir\"\n"
@@ -107,9 +110,10 @@ static void put_pyxis(const struct fleet_job *j, struct strbuf *out)
 
 static void put_environment(const struct fleet_job *j, struct strbuf *out)
 {
-	strbuf_adds(out, "environment() { # COMMAND…: with the image's environment alone\n"
-			 "	env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "
-			 "HOME=/tmp GPUIMG_NODE=\"$GPUIMG_NODE\"");
+	strbuf_adds(out,
+		    "environment() { # COMMAND…: with the image's environment alone\n"
+		    "	env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "
+		    "HOME=/tmp GPUIMG_NODE=\"$GPUIMG_NODE\"");
 	for (size_t i = 0; i < j->config->env.count; i++) {
 		if (str_starts(j->config->env.items[i], "LD_"))
 			continue; /* steers the loader; set where the image's root is "/" */
@@ -130,39 +134,48 @@ static void put_bwrap(const struct fleet_job *j, struct strbuf *out)
 		    "for entry in \"$rootfs\"/* \"$rootfs\"/.[!.]*; do\n"
 		    "	name=/${entry##*/}\n"
 		    "	case $name in /proc | /sys | /dev | /tmp) continue ;; esac\n"
-		    "	if [ -L \"$entry\" ]; then set -- \"$@\" --symlink \"$(readlink \"$entry\")\" \"$name\"\n"
-		    "	elif [ -e \"$entry\" ]; then set -- \"$@\" --ro-bind \"$entry\" \"$name\"; fi\n"
+		    "	if [ -L \"$entry\" ]; then set -- \"$@\" --symlink \"$(readlink "
+		    "\"$entry\")\" \"$name\"\n"
+		    "	elif [ -e \"$entry\" ]; then set -- \"$@\" --ro-bind \"$entry\" \"$name\"; "
+		    "fi\n"
 		    "done\n"
-		    "set -- \"$@\" --proc /proc --dev /dev --tmpfs /dev/shm --tmpfs /tmp --ro-bind /sys "
+		    "set -- \"$@\" --proc /proc --dev /dev --tmpfs /dev/shm --tmpfs /tmp --ro-bind "
+		    "/sys "
 		    "/sys --ro-bind \"$dir\" /dev/.gpuimg\n"
 		    "for node in /dev/nvidia*; do\n"
 		    "	[ ! -c \"$node\" ] || set -- \"$@\" --dev-bind \"$node\" \"$node\"\n"
 		    "done\n"
-		    "driver=$(ldconfig -p 2>/dev/null | sed -n 's/.*libcuda\\.so\\.1 .*64.* => //p' | head "
+		    "driver=$(ldconfig -p 2>/dev/null | sed -n 's/.*libcuda\\.so\\.1 .*64.* => "
+		    "//p' | head "
 		    "-n 1)\n"
 		    "mkdir \"$dir/driver\"\n"
 		    "if [ -n \"$driver\" ]; then\n"
-		    "	for file in \"${driver%/*}\"/libcuda.so* \"${driver%/*}\"/libcudadebugger.so* "
+		    "	for file in \"${driver%/*}\"/libcuda.so* "
+		    "\"${driver%/*}\"/libcudadebugger.so* "
 		    "\"${driver%/*}\"/libnvidia-*.so*; do\n"
 		    "		[ -e \"$file\" ] || continue\n"
 		    "		ln -sf \"$file\" \"$dir/driver/${file##*/}\"\n"
-		    "		set -- \"$@\" --ro-bind \"$file\" \"/dev/.gpuimg-driver/${file##*/}\"\n"
+		    "		set -- \"$@\" --ro-bind \"$file\" "
+		    "\"/dev/.gpuimg-driver/${file##*/}\"\n"
 		    "	done\n"
 		    "fi\n");
 	strbuf_adds(out, "libraries=");
 	put_quoted(out, path ? path : "");
-	strbuf_addf(out,
-		    "\n"
-		    "[ ! -n \"$driver\" ] || libraries=$libraries${libraries:+:}/dev/.gpuimg-driver\n"
-		    "[ -z \"$libraries\" ] || set -- \"$@\" --setenv LD_LIBRARY_PATH \"$libraries\"\n"
-		    "if [ -n \"$bwrap\" ] && environment \"$bwrap\" \"$@\" -- '/%s' /dev/.gpuimg/probe noop "
-		    "3>\"$dir/noop\" 2>\"$dir/why\" && grep -q ok \"$dir/noop\"; then\n"
-		    "	environment \"$bwrap\" \"$@\" -- '/%s' /dev/.gpuimg/probe run /dev/.gpuimg/plan '' "
-		    "'" PROBE_FRAME "'\n"
-		    "	exit $?\n"
-		    "fi\n"
-		    "echo \"bubblewrap was passed over: $(tail -n 1 \"$dir/why\" 2>/dev/null)\"\n",
-		    j->loader->path, j->loader->path);
+	strbuf_addf(
+		out,
+		"\n"
+		"[ ! -n \"$driver\" ] || libraries=$libraries${libraries:+:}/dev/.gpuimg-driver\n"
+		"[ -z \"$libraries\" ] || set -- \"$@\" --setenv LD_LIBRARY_PATH \"$libraries\"\n"
+		"if [ -n \"$bwrap\" ] && environment \"$bwrap\" \"$@\" -- '/%s' /dev/.gpuimg/probe "
+		"noop "
+		"3>\"$dir/noop\" 2>\"$dir/why\" && grep -q ok \"$dir/noop\"; then\n"
+		"	environment \"$bwrap\" \"$@\" -- '/%s' /dev/.gpuimg/probe run "
+		"/dev/.gpuimg/plan '' "
+		"'" PROBE_FRAME "'\n"
+		"	exit $?\n"
+		"fi\n"
+		"echo \"bubblewrap was passed over: $(tail -n 1 \"$dir/why\" 2>/dev/null)\"\n",
+		j->loader->path, j->loader->path);
 }
 
 static void put_loader(const struct fleet_job *j, struct strbuf *out)
@@ -176,7 +189,8 @@ static void put_loader(const struct fleet_job *j, struct strbuf *out)
 	strbuf_addf(out,
 		    "; do search=$search${search:+:}$rootfs$folder; done\n"
 		    "loader=$rootfs/%s\n"
-		    "environment \"$loader\" %s--library-path \"$search:$dir/driver\" \"$dir/probe\" run "
+		    "environment \"$loader\" %s--library-path \"$search:$dir/driver\" "
+		    "\"$dir/probe\" run "
 		    "\"$dir/plan\" \"$rootfs\" '" PROBE_FRAME "'\n"
 		    "exit $?\n",
 		    j->loader->path, j->loader->musl ? "" : "--inhibit-cache ");

@@ -23,5 +23,5 @@ make_sparse_layout() {
 	printf '{"schemaVersion":2,"manifests":[{"mediaType":"%s.manifest.v1+json",%s,"annotations":{"org.opencontainers.image.ref.name":"v1"}}]}' \
 		$oci "$(sparse_blob manifest)" >layout/index.json
 	echo '{"imageLayoutVersion":"1.0.0"}' >layout/oci-layout
-	stat -c %s layout/blobs/sha256/* | awk '{ s += $1 } END { printf "%d", s }' >layout/size
+	stat -c %s layout/blobs/sha256/* | awk '{ s += $1 } END { printf "%.0f", s }' >layout/size
 }
