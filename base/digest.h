@@ -39,10 +39,17 @@ const char *digest_base64url(const struct digest *d, char out[48]);
 struct digest_state {
 	void *ctx;
 	enum digest_algorithm algorithm;
+	int pairs; /* private: this processor takes two at a time; 0: nobody asked */
 };
 
 void digest_init(struct digest_state *s, enum digest_algorithm algorithm);
 void digest_update(struct digest_state *s, const void *data, size_t len);
+/*
+ * digest_update() of each, for little more than one of them where the processor can (x86 with SHA
+ * instructions). `x` and `y` may be the same bytes; what one is longer by is taken alone.
+ */
+void digest_update_both(struct digest_state *a, struct slice x, struct digest_state *b,
+			struct slice y);
 /* The value; the state may only be released afterwards. */
 struct digest digest_finish(struct digest_state *s);
 void digest_release(struct digest_state *s);

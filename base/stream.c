@@ -233,7 +233,11 @@ static ssize_t verify_read(struct stream *base, void *buf, size_t len, struct er
 				 s->seen > s->limit ? "more" : "less", s->limit);
 	if (n == 0)
 		return verify_end(s, err);
-	digest_update(&s->own, buf, (size_t)n);
+	if (s->state)
+		digest_update_both(&s->own, slice_of(buf, (size_t)n), s->state,
+				   slice_of(buf, (size_t)n));
+	else
+		digest_update(&s->own, buf, (size_t)n);
 	return n;
 }
 
@@ -244,11 +248,18 @@ static void verify_close(struct stream *base)
 
 struct stream *stream_verify(struct stream *inner, const struct digest *want, uint64_t size)
 {
+	return stream_verify_also(inner, want, size, NULL);
+}
+
+struct stream *stream_verify_also(struct stream *inner, const struct digest *want, uint64_t size,
+				  struct digest_state *also)
+{
 	static const struct stream_ops ops = { .read = verify_read, .close = verify_close };
 	struct wrap_stream *s = wrap_new(inner, &ops);
 
 	s->limit = size;
 	s->want = *want;
+	s->state = also;
 	digest_init(&s->own, want->algorithm);
 	return &s->base;
 }

@@ -72,6 +72,9 @@ static inline void content_set_digest(struct content *c, const struct digest *d)
 char *content_host_path(const struct content *c);
 /* `size` is the entry's. NULL on error. The caller closes the stream. */
 struct stream *content_open(const struct content *c, uint64_t size, struct error *err) MUST_USE;
+/* The same, and what is read goes into the digest `also`, too. */
+struct stream *content_open_also(const struct content *c, uint64_t size, struct digest_state *also,
+				 struct error *err) MUST_USE;
 /* The first bytes of the content, at most `len`; *out_len says how many. */
 int content_head(const struct content *c, uint64_t size, void *buf, size_t len, size_t *out_len,
 		 struct error *err) MUST_USE;

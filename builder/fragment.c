@@ -27,12 +27,15 @@ static void key_entry(struct digest_state *state, const struct layer_entry *e)
 char *fragment_coder(const struct layer_options *options)
 {
 	cleanup_free char *coder = compression_identity(options->compression, options->level);
+	cleanup_free char *fast = compression_parameters(options->compression, LEVEL_FAST);
+	cleanup_strbuf struct strbuf text = { 0 };
 
-	if (options->compression != COMPRESSION_GZIP)
-		return steal_ptr(&coder);
-	return xasprintf("%s%s splice %d", coder,
-			 options->level == LEVEL_DEFAULT ? " big 4194304 level 1" : "",
-			 (int)SPLICE_MIN);
+	strbuf_adds(&text, coder);
+	if (options->compression != COMPRESSION_NONE && options->level == LEVEL_DEFAULT)
+		strbuf_addf(&text, " big %d %s", (int)FRAGMENT_BIG, fast);
+	if (options->compression == COMPRESSION_GZIP)
+		strbuf_addf(&text, " splice %d", (int)SPLICE_MIN);
+	return strbuf_steal(&text);
 }
 
 static uint64_t entry_bytes(const struct layer_entry *e)
@@ -88,7 +91,7 @@ static void seal(struct fragment *f, const struct layer_entries *entries, const 
 
 	f->spliced = is_spliced(first, options);
 	f->level = options->level;
-	if (options->compression == COMPRESSION_GZIP && f->level == LEVEL_DEFAULT && is_big(first))
+	if (f->level == LEVEL_DEFAULT && is_big(first))
 		f->level = LEVEL_FAST;
 	digest_init(&state, DIGEST_SHA256);
 	layer_key_text(&state, "gpuimg fragment");

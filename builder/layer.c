@@ -96,8 +96,9 @@ struct writing {
 	struct store_pending pending;
 	struct digest_state raw;
 	uint64_t raw_size;
-	struct sink *compressed;     /* NULL: nothing is compressed */
-	struct sink *tar, *inflated; /* both count and digest raw bytes; the latter only that */
+	struct sink *compressed; /* NULL: nothing is compressed; else digests what comes and goes */
+	struct sink *file;       /* below `compressed` */
+	struct sink *tar;        /* counts raw bytes */
 	struct fragment_place *places;
 	bool damaged; /* what a record named was not there any more, or not as it was */
 };
@@ -105,8 +106,8 @@ struct writing {
 static void writing_release(struct writing *w)
 {
 	sink_close(w->tar);
-	sink_close(w->inflated);
 	sink_close(w->compressed);
+	sink_close(w->file);
 	digest_release(&w->raw);
 	store_put_release(&w->pending);
 	free(w->places);
@@ -119,11 +120,16 @@ static int writing_open(struct writing *w, size_t fragments, struct pool *pool, 
 	if (store_put_open(w->store, &w->pending, err) < 0)
 		return -1;
 	digest_init(&w->raw, DIGEST_SHA256);
-	if (o->compression != COMPRESSION_NONE)
-		w->compressed = compress_sink(w->pending.sink, o->compression, o->level, pool);
-	w->tar =
-		sink_digest(w->compressed ? w->compressed : w->pending.sink, &w->raw, &w->raw_size);
-	w->inflated = sink_digest(NULL, &w->raw, &w->raw_size);
+	if (o->compression != COMPRESSION_NONE) {
+		const struct compress_digests digests = { &w->raw, &w->pending.state };
+
+		w->file = sink_digest(w->pending.raw, NULL, &w->pending.bytes);
+		w->compressed = compress_sink(w->file, o->compression, o->level, pool);
+		compress_sink_digests(w->compressed, &digests);
+		w->tar = sink_digest(w->compressed, NULL, &w->raw_size);
+	} else {
+		w->tar = sink_digest(w->pending.sink, &w->raw, &w->raw_size);
+	}
 	w->places = xcalloc(fragments + 1, sizeof(*w->places));
 	return 0;
 }
@@ -157,20 +163,32 @@ static int insert_range(struct writing *w, int fd, uint64_t offset, uint64_t len
 	return n < 0 ? -1 : 0;
 }
 
+/* `plain` was made to digest into w->raw, which holds everything before it. */
+static int count_inflated(struct writing *w, struct stream *plain, uint64_t size, struct error *err)
+{
+	uint64_t bytes = 0;
+
+	if (stream_drain(plain, &bytes, err) < 0)
+		return -1;
+	if (bytes != size)
+		return error_set(err, ERROR_INTEGRITY,
+				 "holds %" PRIu64 " bytes instead of %" PRIu64, bytes, size);
+	w->raw_size += bytes;
+	return 0;
+}
+
 /* The content is inflated first: a stream that is not what it should be never gets into a layer. */
 static int splice_content(struct writing *w, const struct layer_entry *e, struct error *err)
 {
-	cleanup_stream struct stream *content = content_open(e->content, e->tar->size, err);
+	cleanup_stream struct stream *content = NULL;
 	const struct zip_entry *zip = e->content->zip;
 	uint8_t header[GZIP_HEADER_BYTES], trailer[GZIP_TRAILER_BYTES];
-	uint64_t bytes = 0;
 
-	if (!content || sink_copy(w->inflated, content, &bytes, err) < 0)
+	if (sink_finish(w->compressed, err) < 0)
 		return -1;
-	if (bytes != e->tar->size)
-		return error_set(err, ERROR_INTEGRITY,
-				 "holds %" PRIu64 " bytes instead of %" PRIu64, bytes,
-				 e->tar->size);
+	content = content_open_also(e->content, e->tar->size, &w->raw, err);
+	if (!content || count_inflated(w, content, e->tar->size, err) < 0)
+		return -1;
 	gzip_header(header);
 	gzip_trailer(trailer, zip->crc32, zip->size);
 	if (compress_sink_insert(w->compressed, header, sizeof(header), err) < 0 ||
@@ -190,18 +208,16 @@ static int splice_entry(struct writing *w, const struct layer_entry *e, struct e
 /* From a stored layer, if it still is what it was: else w->damaged. */
 static int copy_place(struct writing *w, const struct fragment_place *p, struct error *err)
 {
-	uint64_t raw = 0;
 	cleanup_fd int fd = store_open_object(w->store, &p->layer, err);
-	cleanup_stream struct stream *range = NULL, *plain = NULL;
+	cleanup_stream struct stream *range = NULL, *plain = NULL, *digested = NULL;
 
-	if (fd < 0)
+	if (fd < 0 || sink_finish(w->compressed, err) < 0)
 		return -1;
 	range = stream_fd_range(fd, p->offset, p->len, "layer");
 	plain = decompress_stream(range, w->options->compression);
-	if (sink_copy(w->inflated, plain, &raw, err) < 0)
+	digested = stream_digest(plain, &w->raw, NULL);
+	if (count_inflated(w, digested, p->raw, err) < 0)
 		return -1;
-	if (raw != p->raw)
-		return error_set(err, ERROR_INTEGRITY, "a stored layer is not what it was");
 	return insert_range(w, fd, p->offset, p->len, err);
 }
 

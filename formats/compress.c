@@ -15,16 +15,29 @@ const char *compression_name(enum compression c)
 	return names[c];
 }
 
-char *compression_identity(enum compression c, enum compression_level level)
+char *compression_parameters(enum compression c, enum compression_level level)
 {
 	switch (c) {
 	case COMPRESSION_GZIP:
-		return xasprintf("gzip libdeflate-%s level %d member %zu store %s",
-				 LIBDEFLATE_VERSION_STRING, gzip_level(level), GZIP_MEMBER_BYTES,
+		return gzip_parameters(level);
+	case COMPRESSION_ZSTD:
+		return zstd_parameters(level);
+	default:
+		return xstrdup("");
+	}
+}
+
+char *compression_identity(enum compression c, enum compression_level level)
+{
+	cleanup_free char *parameters = compression_parameters(c, level);
+
+	switch (c) {
+	case COMPRESSION_GZIP:
+		return xasprintf("gzip %s member %zu store %s", parameters, GZIP_MEMBER_BYTES,
 				 ENTROPY_STORE_TEXT);
 	case COMPRESSION_ZSTD:
-		return xasprintf("zstd libzstd-%s level %d frame %zu checksum",
-				 ZSTD_versionString(), zstd_level(level), ZSTD_FRAME_BYTES);
+		return xasprintf("zstd libzstd-%s %s frame %zu checksum", ZSTD_versionString(),
+				 parameters, ZSTD_FRAME_BYTES);
 	default:
 		return xstrdup(compression_name(c));
 	}

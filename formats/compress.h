@@ -3,9 +3,9 @@
  *
  * What is written depends on the input and the level alone: never on time, host, processor or
  * number of threads. gzip is written as members of 1 MiB of input each (header 1f 8b 08 00
- * 00000000 00 ff) by libdeflate, a member whose order-0 entropy says it will not shrink is
- * stored; zstd as frames of 4 MiB of input each, checksum on, content size set. Members and
- * frames concatenate, so what two sinks wrote may be joined.
+ * 00000000 00 ff) by libdeflate, at LEVEL_FAST by formats/deflate_write; a member whose order-0
+ * entropy says it will not shrink is stored; zstd as frames of 4 MiB of input each, checksum on,
+ * content size set. Members and frames concatenate, so what two sinks wrote may be joined.
  *
  * Reading takes gzip of any origin (many members, through ISA-L), zstd (many frames), xz, plain
  * tar; trailing zero padding after the last gzip member is allowed, other trailing data is
@@ -14,6 +14,7 @@
 #ifndef FORMATS_COMPRESS_H
 #define FORMATS_COMPRESS_H
 
+#include "base/digest.h"
 #include "base/pool.h"
 #include "base/sink.h"
 #include "base/stream.h"
@@ -28,6 +29,8 @@ const char *compression_name(enum compression c);
  * "gzip libdeflate-1.14 level 6 member 1048576 store 7.95".
  */
 char *compression_identity(enum compression c, enum compression_level level);
+/* The part of it that differs between levels: "libdeflate-1.14 level 6"; heap. */
+char *compression_parameters(enum compression c, enum compression_level level);
 
 /* By magic number; `head` holds the first bytes (6 suffice). Anything unknown is NONE. */
 enum compression compression_detect(struct slice head);
@@ -74,6 +77,15 @@ int compress_sink_cut(struct sink *s, enum compression_level level, uint64_t *ou
  * their place; they count as compressed bytes.
  */
 int compress_sink_insert(struct sink *s, const void *data, size_t len, struct error *err) MUST_USE;
+/*
+ * Digest what is written to the sink and what it writes, side by side; before anything is written.
+ * Both are complete up to here after sink_finish and compress_sink_insert. What is inserted counts
+ * as coded only: the caller digests what it stands for.
+ */
+struct compress_digests {
+	struct digest_state *input, *coded; /* borrowed */
+};
+void compress_sink_digests(struct sink *s, const struct compress_digests *digests);
 
 /*
  * A raw deflate stream as a gzip member: 10 bytes before it, 8 behind it. `size` is that of the

@@ -44,9 +44,9 @@ struct coder {
 
 extern const struct coder coder_gzip, coder_zstd;
 
-/* The numbers the library knows the levels by. */
-int gzip_level(enum compression_level level);
-int zstd_level(enum compression_level level);
+/* Which coder writes a level, its version where that is not the library's, its parameters; heap. */
+char *gzip_parameters(enum compression_level level);
+char *zstd_parameters(enum compression_level level);
 
 #define GZIP_MEMBER_BYTES ((size_t)1 << 20)
 #define ZSTD_FRAME_BYTES ((size_t)4 << 20)

@@ -1,19 +1,30 @@
-/* gzip: members written by libdeflate, any gzip read through ISA-L. */
+/* gzip: members written by libdeflate or deflate_write, any gzip read through ISA-L. */
 #include <isa-l/igzip_lib.h>
 #include <libdeflate.h>
 
 #include "base/alloc.h"
 #include "formats/compress_family.h"
+#include "formats/deflate_write.h"
 #include "formats/entropy.h"
 
 enum { STORED_MAX = 65535, STORED_HEADER_BYTES = 5 };
 
-int gzip_level(enum compression_level level)
-{
-	static const int levels[] = { [LEVEL_FAST] = 1, [LEVEL_DEFAULT] = 6, [LEVEL_MAX] = 12 };
+/* One of the two. */
+struct gzip_coder {
+	struct libdeflate_compressor *library;
+	struct deflate_write *fast;
+};
 
-	assert((size_t)level < ARRAY_LEN(levels));
-	return levels[level];
+static int library_level(enum compression_level level)
+{
+	return level == LEVEL_MAX ? 12 : 6;
+}
+
+char *gzip_parameters(enum compression_level level)
+{
+	if (level == LEVEL_FAST)
+		return xasprintf("own-%d", DEFLATE_WRITE_VERSION);
+	return xasprintf("libdeflate-%s level %d", LIBDEFLATE_VERSION_STRING, library_level(level));
 }
 
 static uint8_t *put_le(uint8_t *at, uint64_t value, unsigned bytes)
@@ -37,16 +48,24 @@ void gzip_trailer(uint8_t out[GZIP_TRAILER_BYTES], uint32_t crc32, uint64_t size
 
 static void *gzip_open(enum compression_level level)
 {
-	struct libdeflate_compressor *c = libdeflate_alloc_compressor(gzip_level(level));
+	struct gzip_coder *c = xcalloc(1, sizeof(*c));
 
-	if (!c)
+	if (level == LEVEL_FAST)
+		c->fast = deflate_write_new();
+	else
+		c->library = libdeflate_alloc_compressor(library_level(level));
+	if (!c->fast && !c->library)
 		abort(); /* out of memory, as in base/alloc */
 	return c;
 }
 
 static void gzip_close(void *ctx)
 {
-	libdeflate_free_compressor(ctx);
+	struct gzip_coder *c = ctx;
+
+	deflate_write_free(c->fast);
+	libdeflate_free_compressor(c->library);
+	free(c);
 }
 
 static size_t stored_bytes(size_t len)
@@ -56,7 +75,7 @@ static size_t stored_bytes(size_t len)
 
 static size_t gzip_bound(size_t len)
 {
-	size_t coded = libdeflate_deflate_compress_bound(NULL, len);
+	size_t coded = MAX(libdeflate_deflate_compress_bound(NULL, len), deflate_write_bound(len));
 
 	return GZIP_HEADER_BYTES + MAX(coded, stored_bytes(len)) + GZIP_TRAILER_BYTES;
 }
@@ -82,12 +101,17 @@ static size_t encode_stored(const uint8_t *in, size_t len, uint8_t *out)
 
 static size_t gzip_encode(void *ctx, const uint8_t *in, size_t len, uint8_t *out, size_t cap)
 {
+	const struct gzip_coder *c = ctx;
 	uint8_t *at = out + GZIP_HEADER_BYTES;
 	size_t n = 0;
 
 	gzip_header(out);
-	if (!entropy_is_dense(slice_of(in, len)))
-		n = libdeflate_deflate_compress(ctx, in, len, at,
+	if (entropy_is_dense(slice_of(in, len)))
+		n = 0;
+	else if (c->fast)
+		n = deflate_write(c->fast, slice_of(in, len), at);
+	else
+		n = libdeflate_deflate_compress(c->library, in, len, at,
 						cap - GZIP_HEADER_BYTES - GZIP_TRAILER_BYTES);
 	if (!n)
 		n = encode_stored(in, len, at);

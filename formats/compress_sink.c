@@ -33,6 +33,8 @@ struct compress_sink {
 	size_t oldest; /* the block to be written next */
 	enum compression_level level;
 	uint64_t written; /* compressed bytes */
+	struct compress_digests digests;
+	size_t undigested; /* blocks submitted last whose input has not been digested yet */
 };
 
 static void block_encode(struct pool_job *job)
@@ -44,6 +46,28 @@ static void block_encode(struct pool_job *job)
 	b->out_len = b->coder->encode(b->ctx[b->level], b->in, b->in_len, b->out, b->out_cap);
 }
 
+/* The input of the oldest block whose turn it is, empty when there is none. */
+static struct slice take_undigested(struct compress_sink *s)
+{
+	struct block *b;
+
+	if (!s->undigested)
+		return (struct slice){ 0 };
+	b = &s->ring[(s->next + s->ring_len - s->undigested) % s->ring_len];
+	s->undigested--;
+	return slice_of(b->in, b->in_len);
+}
+
+/* The compressed bytes go out; some input is digested beside them, which costs next to nothing. */
+static int put_coded(struct compress_sink *s, struct slice coded, struct slice input,
+		     struct error *err)
+{
+	if (s->digests.input)
+		digest_update_both(s->digests.input, input, s->digests.coded, coded);
+	s->written += coded.len;
+	return sink_write(s->inner, coded.data, coded.len, err);
+}
+
 /* Wait for the block whose turn it is, if it runs, and write it. */
 static int write_oldest(struct compress_sink *s, struct error *err)
 {
@@ -53,14 +77,15 @@ static int write_oldest(struct compress_sink *s, struct error *err)
 		return 0;
 	if (s->pool)
 		pool_wait(s->pool, &b->job);
+	if (put_coded(s, slice_of(b->out, b->out_len), take_undigested(s), err) < 0)
+		return -1;
 	b->running = false;
 	b->in_len = 0;
 	s->oldest = (s->oldest + 1) % s->ring_len;
-	s->written += b->out_len;
 	for (size_t i = 0; i < b->marks.len; i++)
 		*b->marks.items[i] = s->written;
 	b->marks.len = 0;
-	return sink_write(s->inner, b->out, b->out_len, err);
+	return 0;
 }
 
 static int submit(struct compress_sink *s, struct error *err)
@@ -79,6 +104,7 @@ static int submit(struct compress_sink *s, struct error *err)
 	else
 		block_encode(&b->job);
 	s->next = (s->next + 1) % s->ring_len;
+	s->undigested += s->digests.input != NULL;
 	return s->ring[s->next].running ? write_oldest(s, err) : 0;
 }
 
@@ -141,8 +167,15 @@ int compress_sink_insert(struct sink *base, const void *data, size_t len, struct
 	assert(base->ops->write == compress_write);
 	if (compress_finish(base, err) < 0)
 		return -1;
-	s->written += len;
-	return sink_write(s->inner, data, len, err);
+	return put_coded(s, slice_of(data, len), (struct slice){ 0 }, err);
+}
+
+void compress_sink_digests(struct sink *base, const struct compress_digests *digests)
+{
+	struct compress_sink *s = (struct compress_sink *)base;
+
+	assert(base->ops->write == compress_write && !s->written);
+	s->digests = *digests;
 }
 
 static void compress_close(struct sink *base)

@@ -7,12 +7,35 @@
 
 enum { WINDOW_LOG_MAX = 27 }; /* 128 MiB */
 
-int zstd_level(enum compression_level level)
-{
-	static const int levels[] = { [LEVEL_FAST] = 1, [LEVEL_DEFAULT] = 3, [LEVEL_MAX] = 9 };
+/*
+ * What differs from the library's level; 0: nothing. For `fast` that is the strategy of level 1
+ * with matches of 6 bytes at least, found anywhere in the frame, through a table that fits the
+ * processor's first caches (docs/formats/compression.md).
+ */
+struct parameters {
+	int level, window_log, hash_log, min_match;
+};
 
-	assert((size_t)level < ARRAY_LEN(levels));
-	return levels[level];
+static const struct parameters parameters[] = {
+	[LEVEL_FAST] = { .level = 1, .window_log = 22, .hash_log = 15, .min_match = 6 },
+	[LEVEL_DEFAULT] = { .level = 3 },
+	[LEVEL_MAX] = { .level = 9 },
+};
+
+static const struct parameters *parameters_of(enum compression_level level)
+{
+	assert((size_t)level < ARRAY_LEN(parameters));
+	return &parameters[level];
+}
+
+char *zstd_parameters(enum compression_level level)
+{
+	const struct parameters *p = parameters_of(level);
+
+	if (p->window_log)
+		return xasprintf("level %d window %d hash %d match %d", p->level, p->window_log,
+				 p->hash_log, p->min_match);
+	return xasprintf("level %d", p->level);
 }
 
 static void must(size_t rc)
@@ -23,11 +46,17 @@ static void must(size_t rc)
 
 static void *zstd_open(enum compression_level level)
 {
+	const struct parameters *p = parameters_of(level);
 	ZSTD_CCtx *c = ZSTD_createCCtx();
 
 	if (!c)
 		abort(); /* out of memory, as in base/alloc */
-	must(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, zstd_level(level)));
+	must(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, p->level));
+	if (p->window_log) {
+		must(ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, p->window_log));
+		must(ZSTD_CCtx_setParameter(c, ZSTD_c_hashLog, p->hash_log));
+		must(ZSTD_CCtx_setParameter(c, ZSTD_c_minMatch, p->min_match));
+	}
 	must(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1));
 	must(ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, 1));
 	return c;

@@ -17,14 +17,11 @@ uint32_t entropy_log2(uint32_t x)
 	return whole << 16 | fraction;
 }
 
-uint32_t entropy_of(struct slice s)
+/* Four tables: equal neighbours do not wait for each other. */
+static void count_bytes(uint32_t counts[4][256], struct slice s)
 {
-	uint32_t counts[4][256] = { { 0 } }; /* four tables: equal neighbours do not wait */
-	uint64_t sum = 0;
 	size_t i = 0;
 
-	if (!s.len)
-		return 0;
 	for (; i + 4 <= s.len; i += 4) {
 		counts[0][s.data[i]]++;
 		counts[1][s.data[i + 1]]++;
@@ -33,13 +30,27 @@ uint32_t entropy_of(struct slice s)
 	}
 	for (; i < s.len; i++)
 		counts[0][s.data[i]]++;
+}
+
+uint32_t entropy_of(struct slice s)
+{
+	const size_t run = s.len < ENTROPY_SAMPLE_MIN ? s.len : ENTROPY_SAMPLE_RUN;
+	uint32_t counts[4][256] = { { 0 } };
+	uint64_t sum = 0, total = 0;
+
+	if (!s.len)
+		return 0;
+	for (size_t at = 0; at + run <= s.len; at += run * ENTROPY_SAMPLE_EVERY) {
+		count_bytes(counts, slice_of(s.data + at, run));
+		total += run;
+	}
 	for (size_t b = 0; b < 256; b++) {
 		uint32_t n = counts[0][b] + counts[1][b] + counts[2][b] + counts[3][b];
 
 		if (n)
 			sum += (uint64_t)n * entropy_log2(n);
 	}
-	return entropy_log2((uint32_t)s.len) - (uint32_t)(sum / s.len);
+	return entropy_log2((uint32_t)total) - (uint32_t)(sum / total);
 }
 
 bool entropy_is_dense(struct slice s)

@@ -142,6 +142,64 @@ static void test_record_files_get_url_safe_base64(void **state)
 			    "__________________________________________8");
 }
 
+/* Lengths that end before, at and behind blocks; `lead` bytes went into one of them before. */
+static void check_both(const uint8_t *data, size_t lead, size_t x, size_t y, bool same)
+{
+	cleanup_digest struct digest_state a = { 0 }, b = { 0 }, one = { 0 }, two = { 0 };
+	const uint8_t *other = same ? data : data + 7;
+	struct digest got, want;
+
+	digest_init(&a, DIGEST_SHA256);
+	digest_init(&b, DIGEST_SHA256);
+	digest_init(&one, DIGEST_SHA256);
+	digest_init(&two, DIGEST_SHA256);
+	digest_update(&a, data, lead);
+	digest_update(&one, data, lead);
+	for (int i = 0; i < 2; i++) {
+		digest_update_both(&a, slice_of(data, x), &b, slice_of(other, y));
+		digest_update(&one, data, x);
+		digest_update(&two, other, y);
+	}
+	got = digest_finish(&a);
+	want = digest_finish(&one);
+	assert_true(digest_equal(&got, &want));
+	got = digest_finish(&b);
+	want = digest_finish(&two);
+	assert_true(digest_equal(&got, &want));
+}
+
+static void test_two_at_once_are_as_each_alone(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 63, 64, 65, 128, 500, 4096, 4099 };
+	uint8_t data[5000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 31 + i / 256);
+	for (size_t x = 0; x < ARRAY_LEN(lengths); x++) {
+		for (size_t y = 0; y < ARRAY_LEN(lengths); y++) {
+			check_both(data, 0, lengths[x], lengths[y], false);
+			check_both(data, 512, lengths[x], lengths[y], true);
+			check_both(data, 5, lengths[x], lengths[y], true);
+		}
+	}
+}
+
+static void test_two_at_once_may_be_of_two_algorithms(void **state)
+{
+	cleanup_digest struct digest_state a = { 0 }, b = { 0 };
+	struct digest got, want = digest_of(slice_str("abc"));
+
+	(void)state;
+	digest_init(&a, DIGEST_SHA512);
+	digest_init(&b, DIGEST_SHA256);
+	digest_update_both(&a, slice_str("abc"), &b, slice_str("abc"));
+	got = digest_finish(&b);
+	assert_true(digest_equal(&got, &want));
+	got = digest_finish(&a);
+	assert_int_equal(got.bytes[0], 0xdd); /* FIPS 180-4 example */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +212,8 @@ int main(void)
 		cmocka_unit_test(test_bare_digits_may_be_of_either_case),
 		cmocka_unit_test(test_algorithms_are_part_of_equality),
 		cmocka_unit_test(test_record_files_get_url_safe_base64),
+		cmocka_unit_test(test_two_at_once_are_as_each_alone),
+		cmocka_unit_test(test_two_at_once_may_be_of_two_algorithms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
