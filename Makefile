@@ -269,6 +269,12 @@ check-large: all ## faults planted into an image with the CUDA toolkit of /usr/l
 	@if [ "$$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then tests/tools/compare-mmdebstrap.sh full; \
 	   else echo 'the comparison with an installation was left out: it needs root and mmdebstrap'; fi
 
+check-fleet: all ## the job of `gpuimg test emit --for slurm` on a Slurm of two nodes on this machine (needs root, slurm-wlm, munge)
+	@GPUIMG=$O/gpuimg tests/fleet/slurm
+
+check-roots: all ## the probe in roots of Debian 11 to 13, Ubuntu's and RHEL's shape and musl, in every mode (needs root, debootstrap and a network)
+	@GPUIMG=$O/gpuimg tests/tools/probe-roots
+
 check-crash: all ## lock, fetch and build killed at 50 random moments
 	@tests/tools/kill-moments 50
 
@@ -323,5 +329,5 @@ check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, deboot
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo deb dist image check-dist install clean FORCE

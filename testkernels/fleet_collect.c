@@ -173,12 +173,14 @@ static void read_session(struct slice text, struct test_report *out, const char 
 	struct test_result *loader;
 
 	while (slice_cut(&rest, '\n', &line)) {
-		if (slice_starts(line, "{\"plan"))
+		if (memmem(line.data ? (const char *)line.data : "", line.len, "\"plan", 5))
 			read_plan_line(&r, line);
 	}
 	probe_lines_parse(text, &r.lines);
 	judge.timeout_ms = r.timeout_ms;
 	out->inject_method = "fleet";
+	out->mode = "fleet";
+	out->writable_root = true;
 	loader = test_report_add(out, "load.loader", TIER_LOAD);
 	loader->attempts = 1;
 	if (r.lines.hello) {
