@@ -1,6 +1,7 @@
 #include "formats/json.h"
 
 #include "base/alloc.h"
+#include "formats/json_plain.h"
 
 static const char *type_name(const json_t *value)
 {
@@ -28,6 +29,9 @@ static int load(struct slice text, json_t **out, json_error_t *cause)
 {
 	const char *data = text.data ? (const char *)text.data : "";
 
+	*out = json_plain(text);
+	if (*out)
+		return 0;
 	*out = json_loadb(data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, cause);
 	if (*out)
 		return 0;

@@ -1,22 +1,21 @@
 #include "manifests/dotted.h"
 
-static uint64_t leading_number(struct slice s)
-{
-	uint64_t v = 0;
-	size_t n = 0;
-
-	while (n < s.len && s.data[n] >= '0' && s.data[n] <= '9')
-		n++;
-	if (n && !slice_u64(slice_of(s.data, n), &v))
-		v = UINT64_MAX;
-	return v;
-}
-
+/*
+ * The number up to the next dot (what follows its digits is passed over), UINT64_MAX when it is too
+ * large; *rest has no data after the last. By hand, since the solver compares versions by the
+ * hundred thousand.
+ */
 static uint64_t next_number(struct slice *rest)
 {
-	struct slice piece = { 0 };
+	const uint8_t *at = rest->data, *end = at ? at + rest->len : NULL;
+	uint64_t v = 0;
 
-	return slice_cut(rest, '.', &piece) ? leading_number(piece) : 0;
+	for (; at < end && *at >= '0' && *at <= '9'; at++)
+		v = v > (UINT64_MAX - 9) / 10 ? UINT64_MAX : v * 10 + (uint64_t)(*at - '0');
+	while (at < end && *at != '.')
+		at++;
+	*rest = at < end ? slice_of(at + 1, (size_t)(end - at - 1)) : (struct slice){ 0 };
+	return v;
 }
 
 int dotted_compare(struct slice a, struct slice b)

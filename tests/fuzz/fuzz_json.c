@@ -1,5 +1,9 @@
-/* What parses has one canonical text, which parses to the same again; the pretty text as well. */
+/*
+ * What parses has one canonical text, which parses to the same again; the pretty text as well. What
+ * is plain JSON is the same to our reader of that and to Jansson.
+ */
 #include "formats/json.h"
+#include "formats/json_plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -16,6 +20,20 @@ static void check_again(const json_t *value, const struct strbuf *text)
 	assert(slice_equal(strbuf_slice(&canonical), strbuf_slice(&second)));
 }
 
+static void check_plain(struct slice text)
+{
+	cleanup_json json_t *ours = json_plain(text);
+	cleanup_json json_t *theirs = NULL;
+	json_error_t error;
+
+	if (!ours)
+		return;
+	theirs = json_loadb((const char *)text.data, text.len,
+			    JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+	if (!theirs || !json_equal(ours, theirs))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	cleanup_strbuf struct strbuf canonical = { 0 };
@@ -23,7 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	cleanup_json json_t *value = NULL;
 	struct error err = { 0 };
 
-	if (len > MIB || json_parse(slice_of(data, len), &value, &err) < 0)
+	if (len > MIB)
+		return 0;
+	check_plain(slice_of(data, len));
+	if (json_parse(slice_of(data, len), &value, &err) < 0)
 		return 0;
 	json_canonical(value, &canonical);
 	json_pretty(value, &pretty);
