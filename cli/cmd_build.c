@@ -4,10 +4,12 @@
 #include "builder/lock.h"
 #include "cli/base_arg.h"
 #include "cli/sbom_arg.h"
+#include "cli/build_remote.h"
 #include "cli/build_report.h"
 #include "cli/command.h"
 #include "cli/lint_check.h"
 #include "cli/progress.h"
+#include "cli/registry_cache.h"
 #include "cli/report_output.h"
 #include "cli/stack_arg.h"
 #include "oci/reference.h"
@@ -19,7 +21,12 @@ static const struct option options[] = {
 	  .repeatable = true,
 	  .help = "where the image goes: oci:DIR[:TAG], oci-archive:FILE[:TAG], "
 		  "docker-archive:FILE[:NAME:TAG], docker-daemon:NAME, containers-storage:NAME, "
-		  "rootfs:DIR, or - for standard output (default oci:out/NAME:TAG)" },
+		  "rootfs:DIR, docker://HOST/NAME[:TAG] (layers are sent while the next are made), "
+		  "or - for standard output (default oci:out/NAME:TAG)" },
+	{ .name = "send-ahead",
+	  .value = "docker://NAME",
+	  .repeatable = true,
+	  .help = "send layers there while the next are made; the image is pushed later" },
 	{ .name = "offline", .help = "open no socket: everything must lie in the store" },
 	{ .name = "sbom",
 	  .value = "FORMAT=FILE",
@@ -38,6 +45,9 @@ static const struct option options[] = {
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	REPORT_OUTPUT_OPTION("text or json"),
+	REGISTRY_CACHE_OPTIONS,
+	PUSH_EXTRAS_OPTIONS,
+	REGISTRY_OPTIONS,
 	{ 0 },
 };
 
@@ -57,6 +67,9 @@ struct build_call {
 	bool is_one_of_many;
 	const struct report_outputs *outputs;
 	struct strbuf *reports; /* one for each output */
+	struct registry_arg *registry;
+	struct registry_cache *cache;
+	const struct key *key; /* of --sign */
 };
 
 /* Without a lock it is made now, unless that is forbidden. */
@@ -97,7 +110,7 @@ static int bring_inputs(struct build_call *call, struct error *err)
 					 .report_user = &progress };
 	int rc;
 
-	if (call->offline || !fetch_missing(&call->lock, call->store))
+	if (!fetch_missing(&call->lock, call->store))
 		return 0;
 	progress = progress_start(call->in, "fetch");
 	rc = fetch_lock(&request, &result, err);
@@ -116,7 +129,15 @@ static int prepare(struct build_call *call, struct error *err)
 	}
 	if (lock_check_current(&call->lock, call->stack, err) < 0)
 		return error_wrap(err, "%s", call->lock_path);
+	if (call->offline || registry_cache_reads(call->cache))
+		return 0;
 	return bring_inputs(call, err);
+}
+
+/* With a cache they are only wanted for what it has not. */
+static int bring_late(void *user, struct error *err)
+{
+	return bring_inputs(user, err);
 }
 
 /* A destination with {name}, {tag} and {variant} filled in; `arch` NULL: there is none. */
@@ -155,8 +176,13 @@ static void destinations(const struct build_call *call, struct texts *out, struc
 {
 	const char *text;
 
-	for (size_t n = 0; (text = option_nth(call->in, "to", n)); n++)
-		vec_push(out, fill_in(text, call->stack, arena));
+	for (size_t n = 0; (text = option_nth(call->in, "to", n)); n++) {
+		text = fill_in(text, call->stack, arena);
+		if (str_starts(text, "docker://") &&
+		    (!strrchr(text, '/') || !strchr(strrchr(text, '/'), ':')))
+			text = arena_printf(arena, "%s:%s", text, call->stack->tag);
+		vec_push(out, text);
+	}
 	if (!out->len)
 		vec_push(out, fill_in("oci:out/{name}:{tag}", call->stack, arena));
 }
@@ -306,6 +332,76 @@ static void report(struct build_call *call, const struct build_result *result,
 	}
 }
 
+/* Those that are not registries. */
+static void local_ones(const struct texts *to, struct texts *out)
+{
+	for (size_t i = 0; i < to->len; i++) {
+		if (!str_starts(to->items[i], "docker://"))
+			vec_push(out, to->items[i]);
+	}
+}
+
+static int take_ahead(const struct build_call *call, struct build_remote *remote, struct error *err)
+{
+	const char *text;
+
+	for (size_t n = 0; (text = option_nth(call->in, "send-ahead", n)); n++) {
+		text = fill_in(text, call->stack, &remote->arena);
+		remote->only_ahead = true;
+		if (!str_starts(text, "docker://"))
+			return error_set(err, ERROR_USAGE,
+					 "--send-ahead '%s': write docker://HOST/NAME", text);
+		if (build_remote_take(remote, &text, 1, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int take_remote(const struct build_call *call, const struct texts *to,
+		       struct build_remote *remote, struct error *err)
+{
+	if (build_remote_take(remote, to->items, to->len, err) < 0)
+		return -1;
+	if (remote->to.len && option_given(call->in, "send-ahead"))
+		return error_set(err, ERROR_USAGE,
+				 "--send-ahead is for images that another command pushes");
+	if (take_ahead(call, remote, err) < 0)
+		return -1;
+	if (remote->to.len && call->offline)
+		return error_set(err, ERROR_USAGE, "--offline: registries are not reached");
+	return 0;
+}
+
+/* With what goes to registries and comes from them around it. */
+static int run_build(struct build_call *call, const struct texts *to, struct build_request *request,
+		     struct build_result *result, struct error *err)
+{
+	struct build_remote remote = { .in = call->in,
+				       .registry = call->registry,
+				       .key = call->key };
+	struct texts local = { 0 };
+	int rc = take_remote(call, to, &remote, err);
+
+	local_ones(to, &local);
+	request->destinations = local.items;
+	request->destination_count = local.len;
+	if (registry_cache_reads(call->cache)) {
+		request->bring = bring_late;
+		request->bring_user = call;
+	}
+	registry_cache_attach(call->cache, call->store);
+	if (rc == 0) {
+		build_remote_start(&remote, request);
+		rc = build_run(request, result, err);
+	}
+	build_remote_end(&remote, rc < 0);
+	store_set_upstream(call->store, NULL);
+	if (rc == 0)
+		registry_cache_save(call->cache, call->store);
+	vec_release(&local);
+	return rc;
+}
+
 static int build(struct build_call *call, struct texts *to, struct error *err)
 {
 	cleanup_build_result struct build_result result = { 0 };
@@ -313,8 +409,6 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 	struct build_request request = { .stack = call->stack,
 					 .lock = &call->lock,
 					 .store = call->store,
-					 .destinations = to->items,
-					 .destination_count = to->len,
 					 .out = call->in->out };
 	cleanup_free const char **secrets = stack_arg_secrets(call->in, &request.secret_count);
 	uint64_t jobs;
@@ -328,7 +422,7 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 		request.check = lint_check_run;
 		request.check_user = &check;
 	}
-	if (build_run(&request, &result, err) < 0)
+	if (run_build(call, to, &request, &result, err) < 0)
 		return error_wrap(err, "build %s", stack_arg_name(call->stack));
 	if (write_sboms(call, &result, err) < 0)
 		return -1;
@@ -369,8 +463,35 @@ static int write_reports(const struct invocation *in, const struct report_output
 	return 0;
 }
 
+/* What the builds of all images have in common with registries. */
+struct build_registry {
+	struct registry_arg arg;
+	struct registry_cache cache;
+	struct key *key;
+};
+
+static int build_registry_take(const struct invocation *in, struct build_registry *r,
+			       struct error *err)
+{
+	if (registry_arg_take(in, "push", &r->arg, err) < 0 ||
+	    registry_cache_take(in, &r->arg, &r->cache, err) < 0)
+		return -1;
+	if (registry_cache_reads(&r->cache) && option_given(in, "offline"))
+		return error_set(err, ERROR_USAGE, "--offline: registries are not reached");
+	r->key = push_extras_key(in, err);
+	return !r->key && option_given(in, "sign") ? -1 : 0;
+}
+
+static void build_registry_release(struct build_registry *r)
+{
+	key_free(r->key);
+	registry_cache_release(&r->cache);
+	registry_arg_release(&r->arg);
+}
+
 static int build_all(const struct invocation *in, struct stacks *stacks, struct store *store,
-		     const struct report_outputs *outputs, struct error *err)
+		     struct build_registry *registry, const struct report_outputs *outputs,
+		     struct error *err)
 {
 	cleanup_free struct strbuf *reports = xcalloc(outputs->len + 1, sizeof(*reports));
 	int rc = 0;
@@ -382,7 +503,10 @@ static int build_all(const struct invocation *in, struct stacks *stacks, struct 
 					   .offline = option_given(in, "offline"),
 					   .is_one_of_many = stacks->count > 1,
 					   .outputs = outputs,
-					   .reports = reports };
+					   .reports = reports,
+					   .registry = &registry->arg,
+					   .cache = &registry->cache,
+					   .key = registry->key };
 
 		rc = build_one(&call, err);
 	}
@@ -410,15 +534,17 @@ static int run_on(const struct invocation *in, struct error *err)
 	cleanup_report_outputs struct report_outputs outputs = { 0 };
 	cleanup_stacks struct stacks stacks = { 0 };
 	cleanup_store struct store *store = NULL;
+	cleanup(build_registry_release) struct build_registry registry = { 0 };
 
 	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
+	    build_registry_take(in, &registry, err) < 0 ||
 	    stack_arg_read(in, in->args[0], &stacks, err) < 0 ||
 	    check_destinations(in, &stacks, err) < 0 || check_sboms(in, &stacks, err) < 0)
 		return -1;
 	store = store_open(option_text(in, "store", NULL), err);
 	if (!store)
 		return -1;
-	return build_all(in, &stacks, store, &outputs, err);
+	return build_all(in, &stacks, store, &registry, &outputs, err);
 }
 
 /* An image that goes to standard output has that for itself: reports go to standard error. */
@@ -453,10 +579,20 @@ const struct command command_build = {
 		"threshold (lint.fail-on). SOURCE_DATE_EPOCH sets the image's creation time. All "
 		"images\n"
 		"of a manifest with a matrix are built; {name}, {tag} and {variant} in IMAGE are "
-		"filled in.",
-	.examples = "gpuimg build stack.yaml                              # to oci:out/NAME:TAG\n"
-		    "gpuimg build --to - stack.yaml | docker load\n"
-		    "gpuimg build --offline --to oci-archive:app.tar stack.yaml\n",
+		"filled in.\n"
+		"\n"
+		"With --cache-from, what a build elsewhere made of the same inputs is taken from "
+		"a\n"
+		"registry, if its signature is by one of the keys; with --cache-to it is put "
+		"there.",
+	.examples =
+		"gpuimg build stack.yaml                              # to oci:out/NAME:TAG\n"
+		"gpuimg build --to - stack.yaml | docker load\n"
+		"gpuimg build --offline --to oci-archive:app.tar stack.yaml\n"
+		"gpuimg build --to docker://registry.example.org/ml/app --sign cosign.key "
+		"stack.yaml\n"
+		"gpuimg build --cache-from docker://registry.example.org/cache --cache-key ci.pub "
+		"stack.yaml\n",
 	.options = options,
 	.args_min = 1,
 	.args_max = 1,

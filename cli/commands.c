@@ -22,6 +22,7 @@ extern const struct command command_resolve;
 extern const struct command command_rm;
 extern const struct command command_sbom;
 extern const struct command command_schema;
+extern const struct command command_ship;
 extern const struct command command_sign;
 extern const struct command command_store;
 extern const struct command command_tag;
@@ -29,13 +30,35 @@ extern const struct command command_test;
 extern const struct command command_verify;
 
 const struct command *const commands[] = {
-	&command_attest, &command_build,  &command_copy,    &command_diff,
-	&command_doctor, &command_fetch,  &command_init,    &command_inspect,
-	&command_keygen, &command_lint,   &command_lock,    &command_login,
-	&command_logout, &command_ls,     &command_matrix,  &command_plan,
-	&command_pull,   &command_push,   &command_resolve, &command_rm,
-	&command_sbom,   &command_schema, &command_sign,    &command_store,
-	&command_tag,    &command_test,   &command_verify,  NULL,
+	&command_attest,
+	&command_build,
+	&command_copy,
+	&command_diff,
+	&command_doctor,
+	&command_fetch,
+	&command_init,
+	&command_inspect,
+	&command_keygen,
+	&command_lint,
+	&command_lock,
+	&command_login,
+	&command_logout,
+	&command_ls,
+	&command_matrix,
+	&command_plan,
+	&command_pull,
+	&command_push,
+	&command_resolve,
+	&command_rm,
+	&command_sbom,
+	&command_schema,
+	&command_ship,
+	&command_sign,
+	&command_store,
+	&command_tag,
+	&command_test,
+	&command_verify,
+	NULL,
 };
 
 const struct command *command_find(const char *name)

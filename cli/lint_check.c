@@ -22,6 +22,15 @@ static int set_policy(const struct lint_check *check, const char *today, struct 
 	return policy_set_fail_on(policy, stack->lint_fail_on ? stack->lint_fail_on : "error", err);
 }
 
+static void take_json(const struct lint_result *const *list, json_t **out)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+	struct error ignored = { 0 };
+
+	report_json(list, 1, &text);
+	ignore_result(json_parse(strbuf_slice(&text), out, &ignored)); /* it is our own */
+}
+
 static int judge(const struct lint_check *check, const char *image_name,
 		 const struct lint_options *options, struct error *err)
 {
@@ -36,6 +45,8 @@ static int judge(const struct lint_check *check, const char *image_name,
 		return -1;
 	result.reference =
 		arena_printf(&result.arena, "%s:%s", check->stack->name, check->stack->tag);
+	if (check->out_json)
+		take_json(list, check->out_json);
 	if (result.unreadable)
 		return error_set(err, ERROR_INTEGRITY, "%s", result.unreadable);
 	if (result.failed || (result.errors + result.warnings && out->verbosity >= 0) ||

@@ -6,11 +6,13 @@
 #define CLI_LINT_CHECK_H
 
 #include "cli/command.h"
+#include "formats/json.h"
 #include "manifests/stack.h"
 
 struct lint_check {
 	const struct invocation *in;
 	const struct stack *stack;
+	json_t **out_json; /* the report, the caller's to json_decref; NULL: not wanted */
 };
 
 /* A build_check_fn; `user` is the struct lint_check. ERROR_VERDICT when it is against the image. */

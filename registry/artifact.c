@@ -1,9 +1,11 @@
 #include "registry/artifact.h"
 
+#include "base/key.h"
 #include "net/http.h"
 #include "oci/mediatype.h"
+#include "registry/cosign_tag.h"
 
-enum { UPDATE_TRIES = 8, COPY_DEPTH_MAX = 4, PAUSE_MS = 50 };
+enum { UPDATE_TRIES = 10, REFUSED_TRIES = 4, COPY_DEPTH_MAX = 4, PAUSE_MS = 250 };
 
 static const char empty[] = "{}";
 
@@ -107,31 +109,64 @@ static int read_document(struct artifact_place *p, const char *tag, struct strbu
 	return artifact_get_tag(p, tag, &arena, out, &desc, &there, err);
 }
 
+/* Longer each time, and scattered, so that those who met do not meet again. */
+static void pause_before(unsigned try)
+{
+	uint8_t dice;
+
+	key_random(&dice, sizeof(dice));
+	http_sleep_ms((uint64_t)(PAUSE_MS << MIN(try - 1, 3u)) * (128u + dice) / 256u);
+}
+
+/*
+ * Make the new document and put it, unless another one came meanwhile: making it may take a while,
+ * since blobs go first.
+ */
+static int update_once(struct artifact_place *p, const struct artifact_update *u, struct slice old,
+		       struct error *err)
+{
+	cleanup_strbuf struct strbuf text = { 0 }, now = { 0 };
+	struct descriptor desc = { .media_type = u->media_type };
+	bool ignored;
+
+	if (u->change(u->user, old, &text, err) < 0)
+		return error_wrap(err, "%s", u->tag);
+	if (read_document(p, u->tag, &now, err) < 0)
+		return -1;
+	if (!slice_equal(strbuf_slice(&now), old))
+		return 0;
+	desc.digest = digest_of(strbuf_slice(&text));
+	desc.size = text.len;
+	return p->ops->put_manifest(p, u->tag, &desc, strbuf_slice(&text), &ignored, err);
+}
+
+/*
+ * Registries have no way to put a document only if the old one is still there. So ours is looked
+ * for again after a while in which another, who had read before we wrote, has written. Of two that
+ * put a tag at the same moment some registries refuse one, each in words of its own.
+ */
 int artifact_update(struct artifact_place *p, const struct artifact_update *u, struct error *err)
 {
 	cleanup_strbuf struct strbuf now = { 0 };
 
 	if (read_document(p, u->tag, &now, err) < 0)
 		return -1;
-	for (unsigned try = 0; !u->done(u->user, strbuf_slice(&now)); try++) {
-		cleanup_strbuf struct strbuf text = { 0 };
-		struct descriptor desc = { .media_type = u->media_type };
-		bool ignored;
+	for (unsigned try = 1; !u->done(u->user, strbuf_slice(&now)); try++) {
+		struct error failed = { 0 };
 
-		if (try == UPDATE_TRIES)
+		if (try > UPDATE_TRIES)
 			return error_set(err, ERROR_NETWORK,
 					 "%s: others change it all the time, and ours was lost %d "
 					 "times",
 					 u->tag, UPDATE_TRIES);
-		if (try)
-			http_sleep_ms(PAUSE_MS << try);
-		if (u->change(u->user, strbuf_slice(&now), &text, err) < 0)
-			return error_wrap(err, "%s", u->tag);
-		desc.digest = digest_of(strbuf_slice(&text));
-		desc.size = text.len;
-		if (p->ops->put_manifest(p, u->tag, &desc, strbuf_slice(&text), &ignored, err) <
-			    0 ||
-		    read_document(p, u->tag, &now, err) < 0)
+		if (update_once(p, u, strbuf_slice(&now), &failed) < 0 &&
+		    (failed.code != ERROR_NETWORK || try >= REFUSED_TRIES)) {
+			*err = failed;
+			return -1;
+		}
+		if (p->ops->list) /* files need no while */
+			pause_before(try);
+		if (read_document(p, u->tag, &now, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -301,6 +336,20 @@ static int copy_referrer(struct copying *c, const struct digest *subject,
 	return copy_all(c, &desc->digest, depth + 1, err);
 }
 
+/* As it is, if nothing is there yet; signatures that are there stay. */
+static int put_tag(struct copying *c, const char *tag, const struct manifest *m,
+		   const struct descriptor *desc, struct slice text, struct error *err)
+{
+	cleanup_strbuf struct strbuf old = { 0 };
+	bool ignored;
+
+	if (read_document(c->to, tag, &old, err) < 0)
+		return -1;
+	if (old.len)
+		return cosign_tag_add(c->to, tag, m->layers, m->layer_count, err);
+	return c->to->ops->put_manifest(c->to, tag, desc, text, &ignored, err);
+}
+
 static int copy_tag(struct copying *c, const struct digest *subject, const char *suffix,
 		    struct error *err)
 {
@@ -309,15 +358,14 @@ static int copy_tag(struct copying *c, const struct digest *subject, const char 
 	cleanup_strbuf struct strbuf text = { 0 };
 	cleanup_manifest struct manifest m = { 0 };
 	struct descriptor desc;
-	bool there, ignored;
+	bool there;
 
 	if (artifact_get_tag(c->from, tag, &arena, &text, &desc, &there, err) < 0)
 		return -1;
 	if (!there)
 		return 0;
 	if (manifest_parse(strbuf_slice(&text), &arena, &m, err) < 0 ||
-	    copy_blobs(c, &m, err) < 0 ||
-	    c->to->ops->put_manifest(c->to, tag, &desc, strbuf_slice(&text), &ignored, err) < 0)
+	    copy_blobs(c, &m, err) < 0 || put_tag(c, tag, &m, &desc, strbuf_slice(&text), err) < 0)
 		return error_wrap(err, "%.80s", tag);
 	c->count++;
 	return 0;

@@ -6,10 +6,8 @@
 #include "formats/intoto.h"
 #include "formats/sigstore_bundle.h"
 #include "formats/simple_signing.h"
-#include "oci/mediatype.h"
+#include "registry/cosign_tag.h"
 #include "registry/signature_form.h"
-
-enum { LAYERS_MAX = 1000 };
 
 const char *signature_form_name(enum signature_form form)
 {
@@ -30,111 +28,23 @@ static json_t *remarks(const struct signature_request *r, bool time_as_text)
 	return o;
 }
 
-/* Cosign's tags: one layer for each signature. */
-
-struct tag_layer {
-	const struct signature_request *request;
-	struct descriptor desc; /* with the annotations it is to have */
-};
-
-static bool has_layer(void *user, struct slice now)
-{
-	const struct tag_layer *ours = user;
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_manifest struct manifest m = { 0 };
-	struct error ignored = { 0 };
-
-	if (!now.len || manifest_parse(now, &arena, &m, &ignored) < 0)
-		return false;
-	for (size_t i = 0; i < m.layer_count; i++) {
-		if (digest_equal(&m.layers[i].digest, &ours->desc.digest) &&
-		    m.layers[i].annotations &&
-		    json_equal(m.layers[i].annotations, ours->desc.annotations))
-			return true;
-	}
-	return false;
-}
-
-/* The configuration says nothing but the layers' digests. */
-static int put_config(const struct signature_request *r, const struct manifest *m,
-		      struct descriptor *out, struct error *err)
-{
-	static const char unset[] = "0001-01-01T00:00:00Z";
-	cleanup_json json_t *config = json_object();
-	json_t *history = json_array(), *roots = json_object(), *ids = json_array();
-	cleanup_strbuf struct strbuf text = { 0 };
-	char digest[DIGEST_TEXT_MAX];
-
-	for (size_t i = 0; i < m->layer_count; i++) {
-		json_t *entry = json_object();
-
-		json_put(entry, "created", json_text(unset));
-		json_push(history, entry);
-		json_push(ids, json_text(digest_text(&m->layers[i].digest, digest)));
-	}
-	json_put(roots, "type", json_text("layers"));
-	json_put(roots, "diff_ids", ids);
-	json_put(config, "architecture", json_text(""));
-	json_put(config, "os", json_text(""));
-	json_put(config, "created", json_text(unset));
-	json_put(config, "history", history);
-	json_put(config, "rootfs", roots);
-	json_put(config, "config", json_object());
-	json_canonical(config, &text);
-	*out = (struct descriptor){ .media_type = MEDIATYPE_OCI_CONFIG,
-				    .digest = digest_of(strbuf_slice(&text)),
-				    .size = text.len };
-	return r->place->ops->put_blob(r->place, out, strbuf_slice(&text), err);
-}
-
-static int add_layer(void *user, struct slice old, struct strbuf *out, struct error *err)
-{
-	const struct tag_layer *ours = user;
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_manifest struct manifest m = { 0 };
-	cleanup_free struct descriptor *layers = NULL;
-	struct manifest all = { 0 };
-	struct descriptor config;
-
-	if (old.len && manifest_parse(old, &arena, &m, err) < 0)
-		return -1;
-	if (m.layer_count >= LAYERS_MAX)
-		return error_set(err, ERROR_LIMIT, "holds %zu signatures; %d are allowed",
-				 m.layer_count, LAYERS_MAX);
-	layers = xcalloc(m.layer_count + 1, sizeof(*layers));
-	for (size_t i = 0; i < m.layer_count; i++)
-		layers[i] = m.layers[i];
-	layers[m.layer_count] = ours->desc;
-	all.layers = layers;
-	all.layer_count = m.layer_count + 1;
-	if (put_config(ours->request, &all, &config, err) < 0)
-		return -1;
-	manifest_write(&config, layers, all.layer_count,
-		       m.json ? json_object_get(m.json, "annotations") : NULL, out);
-	return 0;
-}
+/* Cosign's tags. */
 
 static int put_layer(const struct signature_request *r, const char *suffix, const char *media_type,
 		     struct slice bytes, const json_t *annotations, struct error *err)
 {
 	cleanup_free char *tag = artifact_tag(&r->subject->digest, suffix);
-	struct tag_layer layer = { .request = r,
-				   .desc = { .media_type = media_type,
-					     .digest = digest_of(bytes),
-					     .size = bytes.len,
-					     .annotations = annotations } };
-	struct artifact_update update = { .tag = tag,
-					  .change = add_layer,
-					  .done = has_layer,
-					  .user = &layer,
-					  .media_type = MEDIATYPE_OCI_MANIFEST };
+	struct descriptor layer = { .media_type = media_type,
+				    .digest = digest_of(bytes),
+				    .size = bytes.len,
+				    .annotations = annotations };
 
 	if (bytes.len > ARTIFACT_BYTES_MAX)
 		return error_set(err, ERROR_LIMIT, "%zu bytes; %d are allowed", bytes.len,
 				 ARTIFACT_BYTES_MAX);
-	if (r->place->ops->put_blob(r->place, &layer.desc, bytes, err) < 0)
+	if (r->place->ops->put_blob(r->place, &layer, bytes, err) < 0)
 		return -1;
-	return artifact_update(r->place, &update, err);
+	return cosign_tag_add(r->place, tag, &layer, 1, err);
 }
 
 static int sign_legacy(const struct signature_request *r, struct error *err)

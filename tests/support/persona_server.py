@@ -13,7 +13,8 @@ scheme). KINDs, as far as uploads of the real ones are known:
   gar          parts are refused
   acr          413 for a single PUT above 20 MiB; "bytes" in Content-Range is refused; an address
                with a query that has to stay as it is
-  zot          relative addresses; a cut part ends the session; strict about Content-Range
+  zot          relative addresses; a cut part ends the session; strict about Content-Range; lists
+               referrers, two a page
   harbor       Bearer; answers Basic once it saw a token that is not good; here after 4 requests
   ngc          Bearer without a service, the realm has a query; tokens of 600 s
   early, late  Bearer; a clock that is 10 minutes behind, or ahead
@@ -44,7 +45,7 @@ KINDS = {
     "ghcr": {"range_max": 4 * MIB, "commit_delay": 2},
     "gar": {"no_parts": True},
     "acr": {"keep": True, "single_max": 20 * MIB, "query": "_nouploadcache=false&_state=a%2Bb%2f"},
-    "zot": {"relative": True, "strict": True},
+    "zot": {"relative": True, "strict": True, "referrers": True},
     "harbor": {"bearer": "harbor-registry", "basic_later": True, "uses": 4},
     "ngc": {"bearer": "", "life": 600},
     "early": {"bearer": "svc", "life": 300, "skew": -600},
@@ -188,6 +189,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for pattern, does in ((r"/v2/(.+)/blobs/uploads/$", self.open_upload),
                               (r"/v2/(.+)/blobs/uploads/([0-9]+)/([0-9]+)$", self.upload),
                               (r"/v2/(.+)/blobs/(sha256:[0-9a-f]{64})$", self.blob),
+                              (r"/v2/(.+)/referrers/(sha256:[0-9a-f]{64})$", self.referrers),
                               (r"/v2/(.+)/manifests/([^/]+)$", self.manifest)):
             found = re.match(pattern, url.path)
             if found:
@@ -335,22 +337,59 @@ class Handler(http.server.BaseHTTPRequestHandler):
             except OSError:
                 self.close_connection = True
 
+    def manifest_path(self, repository, name):
+        return path_of("manifests", repository.replace("/", "_") + "." + name)
+
     def manifest(self, query, repository, name):
-        path = path_of("manifests", repository.replace("/", "_") + "." + name)
+        path = self.manifest_path(repository, name)
         if self.command == "PUT":
-            with open(path, "wb") as out:
-                self.take(out)
-            with open(path, "rb") as f:
-                text = f.read()
-            digest = "sha256:" + hashlib.sha256(text).hexdigest()
-            with open(path_of("manifests", repository.replace("/", "_") + "." + digest), "wb") as out:
-                out.write(text)
-            return self.finish_with(201, [("Docker-Content-Digest", digest)])
+            return self.put_manifest(repository, path)
         if not os.path.exists(path):
             return self.refuse(404, "MANIFEST_UNKNOWN")
         with open(path, "rb") as f:
-            text = f.read()
-        return self.finish_with(200, [("Content-Type", json.loads(text).get("mediaType", "application/json"))], text)
+            content = f.read()
+        kind = json.loads(content).get("mediaType", "application/vnd.oci.image.manifest.v1+json")
+        return self.finish_with(200, [("Content-Type", kind)], content)
+
+    def put_manifest(self, repository, path):
+        with open(path, "wb") as out:
+            self.take(out)
+        with open(path, "rb") as f:
+            content = f.read()
+        digest = "sha256:" + hashlib.sha256(content).hexdigest()
+        with open(self.manifest_path(repository, digest), "wb") as out:
+            out.write(content)
+        headers = [("Docker-Content-Digest", digest)]
+        try:
+            document = json.loads(content)
+        except ValueError:
+            document = {}
+        subject = document.get("subject", {}).get("digest")
+        if subject and is_.get("referrers"):
+            headers.append(("OCI-Subject", subject))
+            entry = {"mediaType": document["mediaType"], "digest": digest, "size": len(content),
+                     "artifactType": document.get("artifactType", document["config"]["mediaType"]),
+                     "annotations": document.get("annotations", {})}
+            with lock, open(self.manifest_path(repository, "of-" + subject), "a") as out:
+                out.write(json.dumps(entry) + "\n")
+        return self.finish_with(201, headers)
+
+    def referrers(self, query, repository, digest):
+        if not is_.get("referrers"):
+            return self.refuse(404, "NOT_FOUND")
+        try:
+            with open(self.manifest_path(repository, "of-" + digest)) as f:
+                entries = [json.loads(line) for line in f]
+        except FileNotFoundError:
+            entries = []
+        at = int(query.get("at", ["0"])[0])
+        headers = [("Content-Type", "application/vnd.oci.image.index.v1+json")]
+        if at + 2 < len(entries):
+            headers.append(("Link", '</v2/%s/referrers/%s?at=%d>; rel="next"' % (
+                repository, digest, at + 2)))
+        index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+                 "manifests": entries[at:at + 2]}
+        return self.finish_with(200, headers, json.dumps(index).encode())
 
 
 class Server(http.server.ThreadingHTTPServer):
