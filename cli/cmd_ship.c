@@ -182,6 +182,11 @@ static bool run_step(struct shipping *s, const char *step_name, const char *comm
 	return step->exit == 0;
 }
 
+static bool has_variant(const struct stack *stack)
+{
+	return stack->variant && *stack->variant;
+}
+
 static bool build(struct shipping *s)
 {
 	static const char *const passed[] = { "offline",    "secret",        "set",
@@ -193,7 +198,7 @@ static bool build(struct shipping *s)
 	vec_push(&argv, "--no-lint");
 	vec_push(&argv, "--output=json");
 	vec_push(&argv, arena_printf(&s->arena, "--to=%s", s->image));
-	if (s->stack->variant)
+	if (has_variant(s->stack))
 		vec_push(&argv, arena_printf(&s->arena, "--variant=%s", s->stack->variant));
 	for (size_t i = 0; !option_given(s->in, "offline") && i < s->to.len; i++)
 		vec_push(&argv, arena_printf(&s->arena, "--send-ahead=%s", s->to.items[i]));
@@ -311,7 +316,7 @@ static int take_destinations(struct shipping *s, struct error *err)
 		if (add_destination(s, text, err) < 0)
 			return error_wrap(err, "--to");
 	}
-	for (size_t i = 0; !s->to.len && i < s->stack->publish.count; i++) {
+	for (size_t i = 0; !option_given(s->in, "to") && i < s->stack->publish.count; i++) {
 		if (add_destination(s, s->stack->publish.items[i], err) < 0)
 			return error_wrap(err, "publish");
 	}
@@ -367,7 +372,8 @@ static json_t *ship_json(const struct shipping *s)
 	json_put(root, "schema", json_text("gpuimg-ship/1"));
 	json_put(root, "name", json_text(s->stack->name));
 	json_put(root, "tag", json_text(s->stack->tag));
-	json_put(root, "variant", s->stack->variant ? json_text(s->stack->variant) : json_null());
+	json_put(root, "variant",
+		 has_variant(s->stack) ? json_text(s->stack->variant) : json_null());
 	json_put(root, "destinations", to);
 	json_put(root, "exit", json_integer(s->exit));
 	json_put(root, "steps", steps);
@@ -420,6 +426,11 @@ static int run(const struct invocation *in, struct error *err)
 	cleanup_json json_t *json = json_array();
 	int status = 0;
 
+	if (option_given(in, "password-stdin"))
+		return error_set(
+			err, ERROR_USAGE,
+			"--password-stdin: several steps want it; `gpuimg login` first, or "
+			"--authfile");
 	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
 	    stack_arg_read(in, in->args[0], &stacks, err) < 0)
 		return -1;

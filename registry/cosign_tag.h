@@ -1,7 +1,7 @@
 /*
- * The manifests under cosign's tags (".sig", ".att", ".sbom"): one layer for each signature. Several
- * may add to one at the same time. For registry/.
- * Source: sigstore/cosign, specs/SIGNATURE_SPEC.md.
+ * The manifests under cosign's tags (".sig", ".att", ".sbom"): one layer for each signature.
+ * Several may add to one at the same time. For registry/. Source: sigstore/cosign,
+ * specs/SIGNATURE_SPEC.md.
  */
 #ifndef REGISTRY_COSIGN_TAG_H
 #define REGISTRY_COSIGN_TAG_H
