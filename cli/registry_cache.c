@@ -108,9 +108,10 @@ static int open_place(struct registry_cache *c, struct cache_place *p, struct er
 {
 	struct client_repository *own;
 
-	if (p->origins)
+	if (p->client)
 		return 0;
-	p->origins = origins_open(&p->ref, &c->registry->client, err);
+	if (!p->origins)
+		p->origins = origins_open(&p->ref, &c->registry->client, err);
 	if (!p->origins)
 		return -1;
 	own = origins_get(p->origins, origins_count(p->origins) - 1, err);

@@ -105,7 +105,7 @@ static int read_page(struct registry_place *p, const struct http_response *r, st
 		     struct artifact_list *out, char **out_next, struct error *err)
 {
 	struct slice link = listing_next(http_header(r, "link"));
-	cleanup_free char *text = xstrndup((const char *)link.data, link.len);
+	cleanup_free char *text = link.len ? xstrndup((const char *)link.data, link.len) : NULL;
 	cleanup_index struct index index = { 0 };
 	char *next = NULL;
 

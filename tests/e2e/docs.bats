@@ -35,3 +35,8 @@ runs() { # PAGE COMMANDS-AT-LEAST
 	runs air-gapped 10
 	[ -s again.tar ]
 }
+
+@test "docs: the guide to signing runs as it stands" {
+	runs signing 16
+	[ -s tool.spdx.json ]
+}

@@ -138,3 +138,20 @@ stack() {
 	run -3 gpuimg ls "$REGISTRY/refused"
 	run -2 gpuimg ship stack-that-is-not-there.yaml
 }
+
+@test "images of registries are read as far as is needed: documents, or each layer once" {
+	start_persona v3
+	make_layout
+	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/app:1"
+	gpuimg tag "$REGISTRY/app:1" 2 >/dev/null
+	layers() { # COMMAND…: how often each layer was asked for, most first
+		: >"$PERSONA/log"
+		gpuimg "$@" >/dev/null || return
+		jq -r 'select(.method == "GET") | .path' "$PERSONA/log" | grep '/blobs/' | grep -v "$(sha256sum config.json | cut -c1-64)" | sort | uniq -c | awk '{ print $1 }' | sort -rn | xargs
+	}
+	[ "$(layers inspect "docker://$REGISTRY/app:1")" = "" ]
+	[ "$(layers diff "docker://$REGISTRY/app:1" "docker://$REGISTRY/app:2")" = "1 1" ]
+	[ "$(layers lint --no-cache "docker://$REGISTRY/app:1")" = "1 1" ]
+	[ "$(layers test "docker://$REGISTRY/app:1")" = "1 1" ]
+	[ "$(layers sbom --scan "docker://$REGISTRY/app:1")" = "1 1" ]
+}
