@@ -1,5 +1,6 @@
 #include "builder/lock.h"
 
+#include "builder/distribution_cuda.h"
 #include "builder/fragment.h"
 
 #include "builder/layer.h"
@@ -678,7 +679,9 @@ static int lock_all(struct locking *l, struct error *err)
 		rc = solvable_check(stack, l->bases, NULL, l->request->out, &l->lock->arena, &same,
 				    err);
 	}
-	return rc < 0 ? -1 : fill_stack(l, err);
+	if (rc < 0 || fill_stack(l, err) < 0)
+		return -1;
+	return distribution_cuda_check(l->lock, l->request->out, err);
 }
 
 int lock_stack(const struct lock_request *request, struct lockfile *out, struct error *err)
