@@ -52,4 +52,16 @@ teardown() {
 	run -0 gpuimg build --offline --no-lint --to docker-daemon:acme/cuda:9 --to "oci:$WORK/image:t" "$stack"
 	run -0 docker image inspect --format '{{json .RootFS.Layers}}' acme/cuda:9
 	[ "$output" = "$(skopeo inspect --config "oci:$WORK/image:t" | jq -c .rootfs.diff_ids)" ]
+
+	# the linter reads it back out of Docker, and by docker save on standard input
+	run gpuimg lint docker-daemon:acme/cuda:9 --output json=daemon
+	[ "$status" -le 1 ]
+	docker save acme/cuda:9 >saved
+	run gpuimg lint - --output json=input <saved
+	run gpuimg lint "oci:$WORK/image:t" --output json=layout
+	for f in daemon input; do
+		jq -c '[.findings[] | del(.layer)]' "$f" | diff - <(jq -c '[.findings[] | del(.layer)]' layout)
+		jq -e '.image.layers > 1 and (.summary.unreadable | not)' "$f"
+	done
+	run -3 gpuimg lint docker-daemon:acme/none:1
 }

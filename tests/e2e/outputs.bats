@@ -99,6 +99,13 @@ diff_ids() { skopeo inspect --config "$1" | jq -c .rootfs.diff_ids; }
 	chmod +x tools/podman
 	PATH=$WORK/tools:$PATH run -0 gpuimg build --offline --no-lint --to containers-storage:acme/other:2 stack.yaml
 	run -0 pod image exists localhost/acme/other:2
+	# and the linter and skopeo read the same out of it
+	gpuimg build --offline --no-lint --to oci:same:2 stack.yaml
+	run gpuimg lint oci:same:2 --output json=layout
+	PATH=$WORK/tools:$PATH run gpuimg lint containers-storage:localhost/acme/other:2 --output json=stored
+	[ "$status" -le 1 ]
+	[ "$(jq -c '[.image.layers, .findings]' stored)" = "$(jq -c '[.image.layers, .findings]' layout)" ]
+	PATH=$WORK/tools:$PATH run -3 gpuimg lint containers-storage:localhost/acme/none:2
 }
 
 @test "an engine that is not installed, or does not take the image, is named" {

@@ -220,6 +220,48 @@ python_with() { # MODULE
 	done
 }
 
+@test "lint: layers of many members, many frames, long windows and xz are read as what they are" {
+	need umoci zstd xz
+	library a/$lib/libcuda.so.535.54.03 libcuda.so.1
+	mkdir -p a/srv
+	head -c 3000000 /dev/urandom >a/srv/random
+	cat a/srv/random a/srv/random >a/srv/twice # a window of 2^22 sees it
+	umoci init --layout oci
+	umoci new --image oci:t
+	umoci insert --rootless --image oci:t a /
+	umoci config --image oci:t --architecture amd64 --config.env NVIDIA_VISIBLE_DEVICES=all
+	gpuimg lint oci:oci:t --output json=want || [ $? -eq 1 ]
+	manifest=$(jq -r '.manifests[0].digest' oci/index.json)
+	layer=$(jq -r '.layers[0].digest' "oci/blobs/${manifest/://}")
+	gzip -dc "oci/blobs/${layer/://}" >plain
+	split -b 1000000 plain part.
+	{ for p in part.*; do gzip -nc "$p"; done; } >many.gzip
+	{ for p in part.*; do zstd -qc "$p"; done; } >many.zstd
+	zstd -qc --long=27 --ultra -20 plain >long.zstd
+	gzip -nc <plain >one.gzip
+	printf '\0\0\0\0' | cat one.gzip - >padded.gzip
+	xz -c --lzma2=dict=64MiB plain >dict.xz
+	{ xz -c part.aa; for p in part.a[b-z]; do xz -c "$p"; done; } >many.xz
+	zstd -qc --long=31 plain >toolong.zstd
+	for file in many.gzip many.zstd long.zstd padded.gzip dict.xz many.xz toolong.zstd; do
+		rm -rf other && cp -r oci other
+		digest=$(sha256sum "$file" | cut -d' ' -f1)
+		cp "$file" "other/blobs/sha256/$digest"
+		jq -c --arg d "sha256:$digest" --argjson s "$(stat -c %s "$file")" --arg t "application/vnd.oci.image.layer.v1.tar+${file##*.}" \
+			'.layers[0] |= (.digest = $d | .size = $s | .mediaType = $t)' "oci/blobs/${manifest/://}" >m
+		digest=$(sha256sum m | cut -d' ' -f1)
+		cp m "other/blobs/sha256/$digest"
+		jq -c --arg d "sha256:$digest" --argjson s "$(stat -c %s m)" '.manifests[0] |= (.digest = $d | .size = $s)' oci/index.json >other/index.json
+		run gpuimg lint oci:other:t --output json=have
+		if [ "$file" = toolong.zstd ] && [ "$status" -eq 3 ]; then
+			[[ $output == *"window is larger than 128 MiB"* ]]
+			continue
+		fi
+		[ "$status" -eq 1 ]
+		jq -c '[.findings[] | select(.rule | startswith("OCI") | not)]' have | diff - <(jq -c '[.findings[] | select(.rule | startswith("OCI") | not)]' want) || { echo "$file"; false; }
+	done
+}
+
 @test "lint: all platforms of an index" {
 	need umoci jq
 	umoci init --layout oci
