@@ -33,6 +33,8 @@ struct tar_entry {
 	uint32_t dev_major, dev_minor;
 	const struct tar_xattr *xattrs;
 	size_t xattr_count;
+	bool sparse;         /* read: with holes that the archive leaves out */
+	char flag;           /* read: the type as the archive has it ('0', 'S', …); else 0 */
 	const char *written; /* with `odd`: the name as the archive has it */
 	const char *odd;     /* read tolerantly: what is unsafe about it; else NULL */
 };

@@ -14,6 +14,10 @@ enum {
 	PATH_BYTES_MAX = 4096,
 	XATTRS_MAX = 256,
 	XATTR_BYTES_MAX = 64 * 1024, /* what Linux allows for one value */
+	BLOCK = 512,                 /* of a tar, and where a header has what */
+	AT_SIZE = 124,
+	SIZE_BYTES = 12,
+	AT_TYPE = 156,
 };
 
 struct content_stream {
@@ -33,6 +37,7 @@ struct tar_reader {
 	struct content_stream content;
 	bool tolerant;
 	const char *odd; /* of the entry at hand, when tolerant */
+	char flag;       /* its type as the archive has it */
 	bool ended;
 	bool padded;              /* the padding that the last block lacks was given */
 	uint64_t content_end;     /* where the entry just given ends in the plain tar */
@@ -268,6 +273,8 @@ static int copy_entry(struct tar_reader *r, struct archive_entry *e, struct tar_
 	out->uid = (uint64_t)uid;
 	out->gid = (uint64_t)gid;
 	out->mtime = archive_entry_mtime(e);
+	out->flag = r->flag;
+	out->sparse = archive_entry_sparse_count(e) > 0;
 	if (out->type == TAR_CHAR || out->type == TAR_BLOCK) {
 		out->dev_major = (uint32_t)archive_entry_rdevmajor(e);
 		out->dev_minor = (uint32_t)archive_entry_rdevminor(e);
@@ -346,16 +353,20 @@ static bool read_octal(struct slice field, uint64_t *out)
  * libarchive cuts names at a NUL that other readers refuse or keep, so that two readers would see
  * two archives. Its headers are looked at again when there is more than the plain one.
  */
-static int check_headers(const struct tar_reader *r, struct error *err)
+static int check_headers(struct tar_reader *r, struct error *err)
 {
-	enum { BLOCK = 512, AT_SIZE = 124, SIZE_BYTES = 12, AT_TYPE = 156 };
 	uint64_t start = tar_read_header_offset(r);
 	uint64_t len = (uint64_t)archive_filter_bytes(r->archive, -1) - start, size;
 	cleanup_free uint8_t *bytes = NULL;
 	struct slice left, body;
+	uint8_t flag;
 
-	if (len <= BLOCK)
+	r->flag = 0;
+	if (len <= BLOCK) {
+		if (ring_copy(r, start + AT_TYPE, &flag, 1))
+			r->flag = (char)flag;
 		return 0;
+	}
 	if (len > HEADERS_MAX)
 		return error_set(err, ERROR_LIMIT,
 				 "tar at byte %" PRIu64 ": headers of %" PRIu64
@@ -369,8 +380,10 @@ static int check_headers(const struct tar_reader *r, struct error *err)
 	while (left.len > BLOCK) {
 		uint8_t type = left.data[AT_TYPE];
 
-		if (!strchr("xXgLKV", type) || !type)
+		if (!strchr("xXgLKV", type) || !type) {
+			r->flag = (char)type;
 			return 0; /* the entry itself; a sparse map may follow */
+		}
 		if (!read_octal(slice_of(left.data + AT_SIZE, SIZE_BYTES), &size) ||
 		    !slice_sub(left, BLOCK, size, &body))
 			return error_set(err, ERROR_FORMAT,
@@ -381,6 +394,8 @@ static int check_headers(const struct tar_reader *r, struct error *err)
 		size = MIN((size + BLOCK - 1) / BLOCK * BLOCK + BLOCK, (uint64_t)left.len);
 		left = slice_of(left.data + size, left.len - (size_t)size);
 	}
+	if (left.len == BLOCK)
+		r->flag = (char)left.data[AT_TYPE];
 	return 0;
 }
 

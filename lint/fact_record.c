@@ -7,7 +7,7 @@ enum { TEXT_BYTES_MAX = 64 * 1024 * 1024, COUNT_MAX = 4 * 1024 * 1024 };
 
 /* When one of these changes, so must the functions below. */
 _Static_assert(sizeof(void *) != 8 ||
-		       (sizeof(struct file_facts) == 144 && sizeof(struct elf_facts) == 176 &&
+		       (sizeof(struct file_facts) == 144 && sizeof(struct elf_facts) == 184 &&
 			sizeof(struct gpu_code) == 56 && sizeof(struct gpu_row) == 56 &&
 			sizeof(struct secret_facts) == 56 && sizeof(struct package_facts) == 40 &&
 			sizeof(struct package) == 72),
@@ -258,6 +258,7 @@ static void elf_fields(struct codec *c, struct elf_facts *e)
 	text(c, &e->rpath);
 	text(c, &e->runpath);
 	texts(c, &e->needed, &e->needed_count);
+	NUMBER(c, e->debug_bytes);
 	NUMBER(c, e->cut_short);
 	gpu(c, &e->gpu);
 	symbols(c, e);

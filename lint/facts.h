@@ -70,6 +70,7 @@ struct elf_facts {
 	const char *rpath, *runpath; /* as written; NULL: none */
 	const char *const *needed;
 	size_t needed_count;
+	uint64_t debug_bytes;       /* in .debug_* and .symtab, with its names */
 	bool cut_short;             /* a section or segment ends beyond the file */
 	const struct gpu_code *gpu; /* NULL: none */
 	const struct version_need *version_needs;
@@ -221,6 +222,7 @@ struct facts {
 	struct tree tree;
 	const struct target *target;
 	const struct site_policy *site; /* what a site asks of images; NULL: nothing */
+	const char *today;              /* "2026-11-30"; set before rules run, NULL: not known */
 	bool hash_files;                /* set before reading: every file's digest is wanted */
 	const struct fact_cache *known; /* set before reading; NULL: every layer is read */
 	bool is_rootfs;                 /* unpacked root: no layers, configuration or history */

@@ -14,6 +14,8 @@ enum {
 	LIBRARY_HEAD = 512, /* kept of a file that is named like a library and is none */
 };
 
+static const char AR_MAGIC[] = "!<arch>\n";
+
 /* Append up to `want` bytes; short only at the end. */
 static int fill(struct stream *s, struct strbuf *out, size_t want, struct error *err)
 {
@@ -300,6 +302,139 @@ static int read_fatbin(struct stream *content, struct strbuf *buffer, uint64_t s
 	return rc;
 }
 
+/*
+ * The members of a static library, one scan each: what is aligned in a member need not be in the
+ * archive. What is found stands in `all`, at offsets of the archive.
+ */
+struct members {
+	struct fatbin all;
+	struct fatbin_scan *scan; /* of the member at hand; NULL: of its header */
+	uint64_t at, left;    /* offset in the archive; bytes left of the member, with padding */
+	uint64_t begin, size; /* of the member */
+	struct strbuf header;
+	bool bad;
+};
+
+enum { AR_HEADER_BYTES = 60, AR_SIZE_AT = 48, AR_SIZE_BYTES = 10 };
+
+static void end_member(struct members *m)
+{
+	cleanup_fatbin struct fatbin one = { 0 };
+
+	fatbin_scan_end(m->scan, &one);
+	m->scan = NULL;
+	for (size_t i = 0; i < one.entries.len; i++) {
+		one.entries.items[i].container += m->begin;
+		vec_push(&m->all.entries, one.entries.items[i]);
+	}
+	m->all.containers += one.containers;
+	m->all.broken += one.broken;
+	m->all.unknown += one.unknown;
+}
+
+/* "name/           0           0     0     100644  1234      `\n" */
+static void begin_member(struct members *m)
+{
+	struct slice header = strbuf_slice(&m->header);
+	struct slice digits = slice_trim(slice_of(header.data + AR_SIZE_AT, AR_SIZE_BYTES));
+
+	m->bad = !slice_u64(digits, &m->size) || header.data[58] != '`' || m->size > INT64_MAX;
+	strbuf_truncate(&m->header, 0);
+	if (m->bad)
+		return;
+	m->begin = m->at;
+	m->left = m->size + (m->size & 1);
+	m->scan = fatbin_scan_new(m->size);
+}
+
+static void feed_members(struct members *m, struct slice bytes)
+{
+	while (bytes.len && !m->bad) {
+		size_t n;
+
+		if (!m->scan) {
+			n = MIN(bytes.len, AR_HEADER_BYTES - m->header.len);
+			strbuf_add(&m->header, bytes.data, n);
+			m->at += n;
+			if (m->header.len == AR_HEADER_BYTES)
+				begin_member(m);
+		} else {
+			uint64_t done = m->at - m->begin;
+
+			n = (size_t)MIN((uint64_t)bytes.len, m->left);
+			if (done < m->size)
+				fatbin_scan_feed(m->scan,
+						 slice_of(bytes.data, (size_t)MIN((uint64_t)n,
+										  m->size - done)));
+			m->at += n;
+			m->left -= n;
+		}
+		if (m->scan && !m->left)
+			end_member(m);
+		bytes = slice_of(bytes.data + n, bytes.len - n);
+	}
+}
+
+static int read_static_library(struct stream *content, struct strbuf *buffer, struct arena *arena,
+			       struct file_facts **out, struct error *err)
+{
+	struct members m = { .at = strlen(AR_MAGIC) };
+	const struct gpu_code *code;
+	int rc = 0;
+
+	feed_members(&m, slice_of(buffer->data + m.at, buffer->len - m.at));
+	while (rc == 0 && buffer->len) {
+		strbuf_truncate(buffer, 0);
+		rc = fill(content, buffer, CHUNK_BYTES, err);
+		feed_members(&m, strbuf_slice(buffer));
+	}
+	if (m.scan)
+		end_member(&m);
+	code = rc == 0 ? gpu_code_of(&m.all, NULL, arena) : NULL;
+	if (code)
+		facts_of(arena, out)->gpu = code;
+	fatbin_release(&m.all);
+	strbuf_release(&m.header);
+	return rc;
+}
+
+/* The number after a directive of PTX at the begin of a line; NULL: it is not there. */
+static const char *directive(const char *text, const char *name)
+{
+	for (const char *at = text; at && *at; at = strchr(at, '\n')) {
+		at += strspn(at, "\n\r\t ");
+		if (str_starts(at, name) && (at[strlen(name)] == ' ' || at[strlen(name)] == '\t'))
+			return at + strlen(name) + strspn(at + strlen(name), " \t");
+	}
+	return NULL;
+}
+
+/* A file of PTX says what it is for: ".version 8.5", ".target sm_90a". */
+static void note_ptx(const struct tar_entry *entry, const char *text, struct arena *arena,
+		     struct file_facts **out)
+{
+	const char *version = directive(text, ".version"), *target = directive(text, ".target");
+	struct gpu_row row = { .section = "",
+			       .kind = FATBIN_PTX,
+			       .count = 1,
+			       .stored = entry->size,
+			       .unpacked = entry->size };
+	struct gpu_code *code;
+	struct gpu_row *kept;
+	char suffix = 0;
+
+	if (!version || !target ||
+	    sscanf(version, "%3u.%3u", &row.ptx_major, &row.ptx_minor) != 2 ||
+	    sscanf(target, "sm_%4u%c", &row.sm, &suffix) < 1)
+		return;
+	row.suffix = suffix == 'a' || suffix == 'f' ? suffix : 0;
+	kept = arena_alloc(arena, sizeof(*kept));
+	*kept = row;
+	code = arena_alloc(arena, sizeof(*code));
+	*code = (struct gpu_code){ .rows = kept, .count = 1 };
+	facts_of(arena, out)->gpu = code;
+}
+
 /* "libfoo.so.1": what such a file holds when it is no library is worth a look. */
 static bool is_library_name(const char *path)
 {
@@ -378,8 +513,12 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content, st
 		keep = MAX(keep, (size_t)LIBRARY_HEAD);
 	if (slice_starts(head, "\x50\xed\x55\xba"))
 		return read_fatbin(content, buffer, entry->size, arena, out, err);
+	if (slice_starts(head, AR_MAGIC) && str_ends(entry->path, ".a"))
+		return read_static_library(content, buffer, arena, out, err);
 	if (!keep && !byte_code && !is_text(head))
 		return 0;
+	if (str_ends(entry->path, ".ptx"))
+		note_ptx(entry, strbuf_text(buffer), arena, out);
 	if (str_ends(entry->path, ".dist-info/RECORD"))
 		return read_record(entry, content, buffer, arena, out, err);
 	if (slice_starts(head, "#!")) {

@@ -87,12 +87,24 @@ static bool lists_driver(unsigned opens)
 	return (opens & all) == all;
 }
 
+/* Symbols that are not needed to load it, their names, and what compilers write with -g. */
+static bool is_for_debuggers(const struct elf_section *s)
+{
+	enum { SYMTAB = 2 };
+
+	return !(s->flags & 2) &&
+	       (s->type == SYMTAB || slice_is(s->name, ".strtab") ||
+		slice_starts(s->name, ".debug_") || slice_starts(s->name, ".zdebug_"));
+}
+
 static void look_at_sections(const struct elf *elf, struct elf_facts *facts)
 {
 	for (size_t i = 0; i < elf->sections.len; i++) {
 		const struct elf_section *s = &elf->sections.items[i];
 		struct slice part;
 
+		if (is_for_debuggers(s))
+			facts->debug_bytes += s->size;
 		if (is_data(s) && slice_starts(s->name, ".rodata") &&
 		    slice_sub(elf->file, s->offset, s->size, &part))
 			facts->names_gpu |= names_gpu_library(part, &facts->opens);

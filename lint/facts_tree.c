@@ -61,6 +61,7 @@ struct layer_job {
 	bool ended;
 	int status; /* the rest is set when the job has ended */
 	struct error err;
+	bool told[3]; /* kinds of odd_kind() */
 	bool damaged; /* the blob, or what it unpacks to, is not what it should be */
 	struct layer_problem problem;
 	struct {
@@ -83,6 +84,32 @@ static const char *relative(const char *path)
 	return path + strspn(path, "/");
 }
 
+/* What engines treat differently beside names, told once a layer; NULL: nothing. */
+static const char *odd_kind(struct layer_job *job, const struct tar_entry *entry)
+{
+	static const char *const what[] = {
+		"is one of the layer's entries of a type that no standard knows: engines refuse "
+		"the layer, pass over them or take them for files",
+		"is one of the layer's sparse files, which some engines refuse and others write in "
+		"full",
+		"is one of the layer's entries with an extended attribute \"trusted.…\", which "
+		"only "
+		"root of the host may set and overlay file systems take for their own",
+	};
+	bool is[ARRAY_LEN(what)] = { entry->flag && !strchr("01234567S", entry->flag),
+				     entry->sparse || entry->flag == 'S', false };
+
+	for (size_t i = 0; i < entry->xattr_count; i++)
+		is[2] |= str_starts(entry->xattrs[i].name, "trusted.");
+	for (size_t i = 0; i < ARRAY_LEN(what); i++) {
+		if (is[i] && !job->told[i]) {
+			job->told[i] = true;
+			return what[i];
+		}
+	}
+	return NULL;
+}
+
 /* Tells of names that no archive should have. True when the entry belongs nowhere. */
 static bool note_odd(struct layer_job *job, const struct tar_entry *entry)
 {
@@ -93,6 +120,8 @@ static bool note_odd(struct layer_job *job, const struct tar_entry *entry)
 		what = "is a whiteout of nothing";
 	if (!what && strlen(slash ? slash + 1 : entry->path) > 255)
 		what = "has a name of more than 255 bytes";
+	if (!what)
+		what = odd_kind(job, entry);
 	if (what && job->odd.len < ODD_ENTRIES_MAX) {
 		vec_push(&job->odd,
 			 ((struct odd_entry){

@@ -200,6 +200,7 @@ int lint_run(struct image *image, const struct lint_options *options, struct lin
 	*out = (struct lint_result){ 0 };
 	facts.site = options->policy.site;
 	facts.known = options->cache;
+	facts.today = options->policy.today;
 	out->reference = arena_strdup(&out->arena, image->name);
 	if (!image->rootfs)
 		digest_text(&image->descriptor.digest, out->digest);

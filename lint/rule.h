@@ -33,6 +33,7 @@ struct rule {
 	enum severity severity;       /* default; a finding may differ */
 	enum confidence confidence;   /* default */
 	unsigned needs;               /* NEEDS_* */
+	unsigned wave;                /* 2: added after the first release's; else 0 */
 	const char *what, *why, *fix; /* full sentences */
 	const char *sources;          /* where it can be looked up */
 	/* 0, or -1 for "could not decide" with *err set; never -1 for a finding. */

@@ -184,16 +184,22 @@ void rule_page_text(const struct rule *rule, struct strbuf *out)
 	}
 }
 
+/* 1: of the first release; 2: came later. */
+static int rule_wave(const struct rule *rule)
+{
+	return rule->wave == 2 ? 2 : 1;
+}
+
 void rule_list_text(struct strbuf *out)
 {
 	for (size_t i = 0; i < rules_count; i++) {
 		cleanup_strbuf struct strbuf text = { 0 };
 
 		put_needs(rules[i], &text);
-		strbuf_addf(out, "%s  %-32s %-8s %-9s%s%s\n", rules[i]->id, rules[i]->name,
+		strbuf_addf(out, "%s  %-32s %-8s %-9s  wave %d%s%s\n", rules[i]->id, rules[i]->name,
 			    severity_name(rules[i]->severity),
-			    confidence_name(rules[i]->confidence), text.len ? "  needs " : "",
-			    strbuf_text(&text));
+			    confidence_name(rules[i]->confidence), rule_wave(rules[i]),
+			    text.len ? "  needs " : "", strbuf_text(&text));
 	}
 }
 
@@ -220,6 +226,7 @@ static json_t *rule_json(const struct rule *rule)
 	json_put(out, "name", json_text(rule->name));
 	json_put(out, "severity", json_text(severity_name(rule->severity)));
 	json_put(out, "confidence", json_text(confidence_name(rule->confidence)));
+	json_put(out, "wave", json_integer(rule_wave(rule)));
 	json_put(out, "needs", json_text(strbuf_text(&text)));
 	json_put(out, "what", json_text(rule->what));
 	json_put(out, "why", json_text(rule->why));

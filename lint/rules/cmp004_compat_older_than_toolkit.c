@@ -29,6 +29,7 @@ const struct rule rule_cmp004 = {
 	.name = "compat-older-than-toolkit",
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
+	.wave = 2,
 	.needs = NEEDS_GPU_IMAGE,
 	.what = "The forward-compatibility libraries are of an older CUDA release than the toolkit "
 		"in "

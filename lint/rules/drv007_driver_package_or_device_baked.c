@@ -133,6 +133,7 @@ const struct rule rule_drv007 = {
 	.name = "driver-package-or-device-baked",
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
+	.wave = 2,
 	.needs = NEEDS_GPU_IMAGE,
 	.what = "A package of the GPU driver is installed in the image, or a device node, kernel "
 		"module "

@@ -69,6 +69,7 @@ const struct rule rule_env005 = {
 	.name = "driver-capabilities-too-wide",
 	.severity = SEVERITY_INFO,
 	.confidence = CONFIDENCE_CERTAIN,
+	.wave = 2,
 	.needs = NEEDS_GPU_IMAGE | NEEDS_CONFIG | NEEDS_ALL_LAYERS,
 	.what = "The image asks for parts of the driver that nothing in it uses.",
 	.why = "Every start mounts more than is needed, and on headless nodes the capability "

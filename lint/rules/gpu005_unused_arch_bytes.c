@@ -80,6 +80,7 @@ const struct rule rule_gpu005 = {
 	.name = "unused-arch-bytes",
 	.severity = SEVERITY_INFO,
 	.confidence = CONFIDENCE_CERTAIN,
+	.wave = 2,
 	.needs = NEEDS_GPU | NEEDS_GPU_IMAGE,
 	.what = "A large part of the machine code is for GPUs that none of those named is.",
 	.why = "It is stored, pulled and unpacked on each node and never runs.",

@@ -165,7 +165,8 @@ const struct rule rule_oci005 = {
 	.needs = NEEDS_LAYERS,
 	.what = "A layer holds an entry that leads out of the root (an error), or that engines "
 		"treat differently: a path through a link, one name twice, a whiteout of nothing, "
-		"a device.",
+		"a device, a sparse file, an entry of an unknown type, an extended attribute "
+		"\"trusted.…\".",
 	.why = "Engines refuse what leads out, each at another point; and where they do not agree, "
 	       "the same image has other files under another engine.",
 	.fix = "Build the layer anew from the files; tar with --no-recursion lists and "

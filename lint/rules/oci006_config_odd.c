@@ -65,6 +65,35 @@ static void check_user(const struct rule *rule, const struct facts *facts, struc
 	odd(found, rule, "User", text);
 }
 
+/* Days since 0000-03-01 of "2026-11-30…"; 0 when it is no date. */
+static long days_of(const char *text)
+{
+	int year, month, day, n = 0;
+
+	if (!text || sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &n) != 3 || n != 10)
+		return 0;
+	if (month < 3) {
+		year--;
+		month += 12;
+	}
+	return year * 365L + year / 4 - year / 100 + year / 400 + (153 * (month - 3) + 2) / 5 + day;
+}
+
+/* A day is left for the places of the world. */
+static void check_created(const struct rule *rule, const struct facts *facts,
+			  struct findings *found)
+{
+	const char *created = facts->config->created;
+	long today = days_of(facts->today), then = days_of(created);
+	cleanup_free char *text = NULL;
+
+	if (!today || then <= today + 1)
+		return;
+	text = xasprintf("It says that it was created on %.10s, which is not yet (today is %s).",
+			 created, facts->today);
+	odd(found, rule, "created", text);
+}
+
 static void check_digests(const struct rule *rule, const struct facts *facts,
 			  struct findings *found)
 {
@@ -86,6 +115,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	check_history(rule, facts, found);
 	check_user(rule, facts, found);
 	check_digests(rule, facts, found);
+	check_created(rule, facts, found);
 	return 0;
 }
 
@@ -94,12 +124,14 @@ const struct rule rule_oci006 = {
 	.name = "config-odd",
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
+	.wave = 2,
 	.needs = NEEDS_CONFIG,
 	.what = "The configuration says something that engines read differently: a variable "
 		"without \"=\", one variable twice, a history that does not match the layers, a "
-		"digest other than sha256, a user that does not exist.",
+		"digest other than sha256, a user that does not exist, a creation in the future.",
 	.why = "What an engine makes of it is its own choice: the first or the last value wins, "
-	       "the start ends with \"unable to find user\", or the image is refused.",
+	       "the start ends with \"unable to find user\", or the image is refused; what sorts "
+	       "images by age keeps one from the future for ever.",
 	.fix = "Set it once, in the last step, and copy the image with a current tool.",
 	.sources = "OCI image specification, config.md and descriptor.md",
 	.check = check,

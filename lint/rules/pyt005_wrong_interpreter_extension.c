@@ -98,6 +98,7 @@ const struct rule rule_pyt005 = {
 	.name = "wrong-interpreter-extension",
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
+	.wave = 2,
 	.needs = 0,
 	.what = "Extension modules for one Python lie in the packages of another.",
 	.why = "The interpreter looks for its own tag only, so the import ends with "

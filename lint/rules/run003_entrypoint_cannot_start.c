@@ -1,51 +1,12 @@
+#include "lint/account.h"
 #include "lint/facts.h"
 #include "lint/findings.h"
 #include "lint/rule.h"
 #include "lint/start.h"
 
-struct account {
-	bool known;
-	uint64_t uid, gid;
-};
-
-/* The n-th field, from 0, of a line cut at ':'. */
-static struct slice field(struct slice line, size_t n)
-{
-	struct slice one = { 0 };
-
-	for (size_t i = 0; i <= n; i++) {
-		if (!slice_cut(&line, ':', &one))
-			return (struct slice){ 0 };
-	}
-	return one;
-}
-
-static struct account account_of(const struct facts *facts, const char *user)
-{
-	struct slice name = slice_of(user, strcspn(user, ":"));
-	struct slice rest = facts_text(facts, "/etc/passwd"), line;
-	struct account a = { 0 };
-
-	if (!name.len)
-		return (struct account){ .known = true };
-	if (slice_u64(name, &a.uid)) {
-		a.known = true;
-		a.gid = a.uid ? UINT64_MAX : 0;
-		return a;
-	}
-	while (slice_cut(&rest, '\n', &line)) {
-		if (slice_equal(field(line, 0), name) && slice_u64(field(line, 2), &a.uid) &&
-		    slice_u64(field(line, 3), &a.gid)) {
-			a.known = true;
-			break;
-		}
-	}
-	return a;
-}
-
 static bool may_execute(const struct facts *facts, const struct tree_node *n)
 {
-	struct account a = account_of(facts, facts->config->user ? facts->config->user : "");
+	struct account a = account_of_user(facts);
 
 	/* Groups beyond the first are not known: any bit of another's will do. */
 	if (!a.known || a.uid == 0)

@@ -85,6 +85,7 @@ const struct rule rule_ver007 = {
 	.name = "known-bad-version",
 	.severity = SEVERITY_WARNING,
 	.confidence = CONFIDENCE_CERTAIN,
+	.wave = 2,
 	.needs = NEEDS_GPU_IMAGE,
 	.what = "The image holds a combination of versions that is known not to work.",
 	.why = "Its maintainers, or those of a framework, have recorded what it does: wrong "

@@ -294,6 +294,7 @@ static void add_elf(struct maker *m, const struct words *w)
 	elf->opens = opens_of(value_of(w, "opens"));
 	elf->embedded_version = value_of(w, "states");
 	elf->cut_short = has_word(w, "cut-short");
+	elf->debug_bytes = number_of(w, "debug", 10, 0);
 	add_symbols(m, w, elf);
 	if (value_of(w, "compat-note")) {
 		cleanup_strbuf struct strbuf note = { 0 };
@@ -448,6 +449,10 @@ static bool configure(struct maker *m, const char *word, struct slice rest, cons
 		m->history[m->config.history_count++].created_by = text;
 	else if (str_equal(word, "user"))
 		m->config.user = text;
+	else if (str_equal(word, "created"))
+		m->config.created = text;
+	else if (str_equal(word, "today"))
+		m->facts.today = text;
 	else if (str_equal(word, "workdir"))
 		m->config.workdir = text;
 	else if (str_equal(word, "arch"))
