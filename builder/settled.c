@@ -4,6 +4,7 @@
 #include "builder/solvable.h"
 #include "formats/wheel_meta.h"
 #include "formats/json.h"
+#include "manifests/dotted.h"
 #include "manifests/embedded.h"
 #include "manifests/solver.h"
 #include "manifests/tables.h"
@@ -208,6 +209,67 @@ static int confirm_cuda(const struct stack *stack, const struct lock_platform *i
 	return disagree(stack, "CUDA", s->cuda, in, help, err);
 }
 
+/* The digits and dots after `mark` in a local version: "2.7" of "cu12torch2.7cxx11abitrue". */
+static struct slice part_after(const char *local, const char *mark)
+{
+	const char *at = strstr(local, mark);
+
+	at = at ? at + strlen(mark) : "";
+	return slice_of(at, strspn(at, "0123456789."));
+}
+
+/*
+ * A wheel that was compiled against one minor of torch and one major of CUDA, and says so in its
+ * local version, as flash-attn does ("2.8.3+cu12torch2.7cxx11abiTRUE").
+ */
+static int confirm_extension(const struct stack *stack, const struct lock_input *in,
+			     const char *torch, const char *cuda, struct error *err)
+{
+	const char *local = strchr(in->version, '+');
+	struct slice for_torch = local ? part_after(local, "torch") : (struct slice){ 0 };
+	struct slice for_cuda = local ? part_after(local, "cu") : (struct slice){ 0 };
+	cleanup_free char *help = NULL;
+	const char *what = NULL;
+
+	if (!for_torch.len || !torch)
+		return 0;
+	if (!dotted_prefix(slice_str(torch), for_torch))
+		what = "torch";
+	/* "cu12", or all digits of a minor: "cu126" */
+	else if (cuda && for_cuda.len &&
+		 strncmp((const char *)for_cuda.data, cuda, strcspn(cuda, ".")) != 0)
+		what = "CUDA";
+	if (!what)
+		return 0;
+	help = xasprintf("it was compiled against torch %.*s and CUDA %.*s: name the wheel of %s "
+			 "for these",
+			 (int)for_torch.len, (const char *)for_torch.data,
+			 for_cuda.len ? (int)for_cuda.len : 1,
+			 for_cuda.len ? (const char *)for_cuda.data : "?", in->name);
+	return disagree(stack, what, str_equal(what, "torch") ? torch : cuda, in, help, err);
+}
+
+static int confirm_extensions(const struct stack *stack, const struct lock_platform *inputs,
+			      const struct settled *s, struct error *err)
+{
+	static const char *const torch[] = { "torch" };
+	static const char *const cudart[] = { "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12",
+					      "nvidia-cuda-runtime-cu11" };
+	const char *stage = stack->stages[stack->stage_count - 1].name;
+	const struct lock_input *framework = locked_wheel(stack, inputs, torch, ARRAY_LEN(torch));
+	const struct lock_input *runtime = locked_wheel(stack, inputs, cudart, ARRAY_LEN(cudart));
+	const char *cuda = runtime ? runtime->version : s->cuda;
+
+	for (size_t i = 0; i < inputs->inputs.len && framework; i++) {
+		const struct lock_input *in = &inputs->inputs.items[i];
+
+		if (in->kind == LOCK_WHEEL && str_equal(in->stage, stage) &&
+		    confirm_extension(stack, in, framework->version, cuda, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int settled_confirm(const struct stack *stack, const struct lock_platform *inputs,
 		    const struct settled *s, struct error *err)
 {
@@ -238,5 +300,5 @@ int settled_confirm(const struct stack *stack, const struct lock_platform *input
 	if (in && s->nccl && !is_of(in->version, s->nccl))
 		return disagree(stack, "NCCL", s->nccl, in,
 				"ask for that nccl in the stack section", err);
-	return 0;
+	return confirm_extensions(stack, inputs, s, err);
 }

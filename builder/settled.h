@@ -43,8 +43,9 @@ int settled_find(const struct stack *stack, size_t index, const struct base_imag
 
 /*
  * What the wheels of the image's stage are, against what was settled: a framework, CUDA's run-time
- * library, cuDNN and NCCL must be of those versions where they are wheels.
- * ERROR_VERDICT names what disagrees, who gave it, and what can be done.
+ * library, cuDNN and NCCL must be of those versions where they are wheels; and a wheel that says
+ * what it was compiled against (flash-attn 2.8.3+cu12torch2.7cxx11abiTRUE) stands beside that torch
+ * and that CUDA. ERROR_VERDICT names what disagrees, who gave it, and what can be done.
  */
 int settled_confirm(const struct stack *stack, const struct lock_platform *inputs,
 		    const struct settled *settled, struct error *err) MUST_USE;

@@ -167,6 +167,41 @@ static void test_what_disagrees_is_named_with_what_helps(void **state)
 	}
 }
 
+static void test_a_wheel_compiled_against_another_torch_or_cuda_is_refused(void **state)
+{
+	static const struct {
+		const char *version, *text; /* NULL: fits */
+	} cases[] = {
+		{ "2.8.3+cu12torch2.7cxx11abitrue", NULL },
+		{ "2.8.3", NULL },
+		{ "2.8.3+local", NULL },
+		{ "2.8.3+cu12torch2.6cxx11abiTRUE",
+		  "the solver says torch 2.7.1+cu126, and source pip gives flash-attn "
+		  "2.8.3+cu12torch2.6cxx11abiTRUE; it was compiled against torch 2.6 and CUDA 12" },
+		{ "2.8.3+cu13torch2.7", "the solver says CUDA 12.6.77" },
+		{ "2.8.3+torch2.10", "compiled against torch 2.10 and CUDA ?" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup(case_release) struct case_of c = { 0 };
+		struct error err = { 0 };
+
+		settle(&c, MANIFEST("driver: \">=535\", framework: { torch: \"2.7.*\" }"));
+		lock_wheel(&c, "runtime", "torch", "2.7.1+cu126");
+		lock_wheel(&c, "runtime", "nvidia-cuda-runtime-cu12", "12.6.77");
+		lock_wheel(&c, "build", "flash-attn", "1+cu11torch1.0"); /* another stage's */
+		lock_wheel(&c, "runtime", "flash-attn", cases[i].version);
+		if (!cases[i].text) {
+			assert_ok(confirm(&c, &err), err);
+			continue;
+		}
+		assert_int_equal(confirm(&c, &err), -1);
+		assert_int_equal(err.code, ERROR_VERDICT);
+		assert_contains(err.text, cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_the_package_of_a_framework_may_have_another_name),
 		cmocka_unit_test(test_what_was_settled_is_confirmed),
 		cmocka_unit_test(test_what_disagrees_is_named_with_what_helps),
+		cmocka_unit_test(test_a_wheel_compiled_against_another_torch_or_cuda_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
