@@ -1,5 +1,6 @@
 #include "lint/floor.h"
 
+#include "lint/companions.h"
 #include "lint/judge.h"
 #include "lint/runtime.h"
 #include "lint/versions.h"
@@ -31,6 +32,36 @@ void floor_find(const struct facts *facts, struct floor *out)
 					       .major = major,
 					       .driver = driver_floor(facts, major) };
 		}
+	}
+}
+
+/* libcudart, libnvrtc and their like by their own name, or the plug-in that opens them. */
+static unsigned major_of(const struct object *o)
+{
+	const char *name = path_name(o->path);
+
+	if (companions_is_plugin(o))
+		return path_has_part(o->path, "xla_cuda13")   ? 13
+		       : path_has_part(o->path, "xla_cuda12") ? 12
+							      : 0;
+	return library_cuda_major(o->elf->soname ? o->elf->soname : name);
+}
+
+void floor_find_unbound(const struct facts *facts, struct floor *out)
+{
+	*out = (struct floor){ 0 };
+	for (size_t i = 0; i < facts->objects.len; i++) {
+		const struct object *o = &facts->objects.items[i];
+		unsigned major = major_of(o);
+
+		if (major <= out->major || o->elf->machine != facts->machine ||
+		    path_is_set_aside(o->path) || object_is_stub(o) ||
+		    library_is_private_copy(path_name(o->path)))
+			continue;
+		*out = (struct floor){ .object = o,
+				       .library = path_name(o->path),
+				       .major = major,
+				       .driver = driver_floor(facts, major) };
 	}
 }
 

@@ -18,6 +18,12 @@ struct floor {
 
 /* The highest floor of all that is reachable. */
 void floor_find(const struct facts *facts, struct floor *out);
+/*
+ * That of the CUDA libraries and plug-ins which nothing reachable is linked to, when nothing
+ * reachable is linked to any: base images, and packages that open all by name. `object` is the
+ * library or plug-in itself. Set aside: what a wheel holds as its private copy.
+ */
+void floor_find_unbound(const struct facts *facts, struct floor *out);
 /* True when hosts with that driver run it without more, or when that cannot be told. */
 bool floor_met(const struct facts *facts, const struct floor *floor,
 	       const struct host_driver *driver);

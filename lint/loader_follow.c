@@ -339,7 +339,9 @@ static bool is_optional_module(const char *path)
 	static const char *const patterns[] = { "*/cupy_backends/cuda/libs/cutensor.*",
 						"*/cupy_backends/cuda/libs/cusparselt.*",
 						"*/cupy_backends/cuda/libs/cudnn.*",
-						"*/cupy_backends/cuda/libs/nccl.*" };
+						"*/cupy_backends/cuda/libs/nccl.*",
+						"*/numba/np/ufunc/omppool.*",
+						"*/numba/np/ufunc/tbbpool.*" };
 
 	for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
 		if (path_matches(patterns[i], path))

@@ -167,6 +167,14 @@ const char *library_version(const struct facts *facts, const struct object *obje
 	return version;
 }
 
+bool library_is_private_copy(const char *name)
+{
+	const char *so = strstr(name, ".so");
+	const char *dash = so ? memrchr(name, '-', (size_t)(so - name)) : NULL;
+
+	return dash && so - dash == 9 && strspn(dash + 1, "0123456789abcdef") == 8;
+}
+
 unsigned library_cuda_major(const char *name)
 {
 	static const struct {

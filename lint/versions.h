@@ -11,6 +11,8 @@
 
 /* "12.4.127" of libcudart.so.12.4.127; "9.1.0.70" of a wheel's libcudnn.so.9; or NULL. */
 const char *library_version(const struct facts *facts, const struct object *object);
+/* libcudart-1b2c3d4e.so.12: a wheel's own copy, under a name that nothing else asks for. */
+bool library_is_private_copy(const char *name);
 /*
  * The CUDA major a library is of, by its name ("libcublas.so.12": 12, "libcufft.so.11": 12), or 0
  * for those that do not tell.

@@ -16,6 +16,29 @@ static bool is_placeholder(const struct facts *facts, const char *path)
 	       (is_default_dir(facts, path_dir(facts, path)) || path_is_tegra(path));
 }
 
+static bool is_placeholder_of_program(const struct facts *facts, const char *path)
+{
+	const struct driver_entry *e = driver_program(&facts->driver, path_name(path));
+
+	return e && e->verdict == DRIVER_ERROR && !path_is_set_aside(path) &&
+	       (str_starts(path, "/usr/bin/") || str_starts(path, "/bin/"));
+}
+
+/* Covered by the runtime's own where there is a GPU; a shell takes it for a script that succeeds.
+ */
+static void report_program(const struct rule *rule, const struct facts *facts,
+			   struct findings *found, const struct tree_node *node, const char *path)
+{
+	struct finding *f =
+		finding_add(found, rule, path, facts_layer(facts, node), "",
+			    "%s is a file of no bytes, left where a program of the driver was "
+			    "mounted: without the GPU runtime, starting it does nothing and "
+			    "reports success to a shell.",
+			    path);
+
+	f->severity = SEVERITY_WARNING;
+}
+
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
@@ -27,10 +50,13 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		const char *path;
 		struct finding *f;
 
-		if (nodes[i]->entry.type != TAR_FILE || nodes[i]->entry.size ||
-		    !strstr(facts_name(facts, nodes[i]), ".so"))
+		if (nodes[i]->entry.type != TAR_FILE || nodes[i]->entry.size)
 			continue;
 		path = facts_path(facts, nodes[i]);
+		if (is_placeholder_of_program(facts, path))
+			report_program(rule, facts, found, nodes[i], path);
+		if (!strstr(path, ".so"))
+			continue;
 		if (!is_placeholder(facts, path))
 			continue;
 		f = finding_add(
@@ -51,7 +77,9 @@ const struct rule rule_drv003 = {
 	.severity = SEVERITY_ERROR,
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU_IMAGE,
-	.what = "A file of no bytes has the name of a driver or CUDA library.",
+	.what = "A file of no bytes has the name of a driver or CUDA library, or (a warning) of a "
+		"program "
+		"of the driver.",
 	.why = "Committing a container that had driver files mounted leaves the empty mount "
 	       "points. "
 	       "The runtime may cover them or stop at them, and without it the loader finds a "

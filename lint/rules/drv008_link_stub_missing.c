@@ -3,16 +3,7 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 #include "lint/runtime.h"
-#include "manifests/dotted.h"
-
-/* libcudart-1b2c3d4e.so.12: the private copy of a wheel, which no build links against. */
-static bool is_private_copy(const char *name)
-{
-	const char *so = strstr(name, ".so"),
-		   *dash = so ? memrchr(name, '-', (size_t)(so - name)) : NULL;
-
-	return dash && so - dash == 9 && strspn(dash + 1, "0123456789abcdef") == 8;
-}
+#include "lint/versions.h"
 
 /* The first library of the CUDA toolkit, in path order; cudart rather than another. */
 static const struct object *toolkit_library(const struct facts *facts)
@@ -23,7 +14,7 @@ static const struct object *toolkit_library(const struct facts *facts)
 		const struct object *o = &facts->objects.items[i];
 		const char *name = path_name(o->path);
 
-		if (!runtime_is_cuda_library(name) || is_private_copy(name) ||
+		if (!runtime_is_cuda_library(name) || library_is_private_copy(name) ||
 		    path_is_set_aside(o->path) || path_is_stub(o->path) || path_is_tegra(o->path))
 			continue;
 		if (str_starts(name, "libcudart"))

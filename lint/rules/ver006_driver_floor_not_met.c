@@ -29,17 +29,25 @@ static void check_floor(const struct rule *rule, const struct facts *facts, stru
 {
 	struct floor floor;
 	struct finding *f;
+	bool unbound;
 
 	floor_find(facts, &floor);
+	unbound = !floor.object;
+	if (unbound)
+		floor_find_unbound(facts, &floor);
 	if (floor_met(facts, &floor, driver) || compat_helps(facts, &floor, driver))
 		return;
 	f = finding_add(found, rule, floor.object->path, facts_layer(facts, floor.object->node),
 			driver->text,
-			"%s needs %s, and CUDA %u needs driver %s or newer; %s is too old.",
-			floor.object->path, floor.library, floor.major,
-			floor.driver ? floor.driver : "of that major",
+			"%s %s%s, and CUDA %u needs driver %s or newer; %s is too old.",
+			floor.object->path, unbound ? "is of CUDA " : "needs ",
+			unbound ? arena_printf(arena_of(facts), "%u", floor.major) : floor.library,
+			floor.major, floor.driver ? floor.driver : "of that major",
 			host_driver_name(driver, arena_of(facts)));
 	f->fix = fix_of(facts, &floor);
+	/* Whether anything opens it is not known. */
+	if (unbound)
+		f->severity = SEVERITY_WARNING;
 }
 
 /* Newer drivers have dropped old GPUs. */
@@ -89,7 +97,9 @@ const struct rule rule_ver006 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_DRIVER | NEEDS_GPU_IMAGE,
 	.what = "Programs of the image need a CUDA major that the driver that was named is too old "
-		"for; or that driver does not support the GPU that was named.",
+		"for; or that driver does not support the GPU that was named. A warning where "
+		"nothing is "
+		"linked to the CUDA libraries, as in a base image.",
 	.why = "A driver runs all releases of a CUDA major from one floor on. Below it the first "
 	       "call "
 	       "ends with error 35, \"CUDA driver version is insufficient for CUDA runtime "

@@ -447,11 +447,11 @@ def docker_commit(image):
     "A container committed with what the GPU runtime had mounted, as empty files"
     dockerd(image)
     run("docker", "import", "--change", "ENV " + PATH, base_tar(image), "base")
-    run("docker", "run", "--name", "c", "--network", "none", "base", "sh", "-ec",
+    run("docker", "run", "--name", "changed", "--network", "none", "base", "sh", "-ec",
         "cd /usr/lib/x86_64-linux-gnu; : >libcuda.so.550.54.15; : >libnvidia-ml.so.550.54.15; ln -s libcuda.so.550.54.15 libcuda.so.1; "
         "ln -s libcuda.so.1 libcuda.so; ln -s libnvidia-ml.so.550.54.15 libnvidia-ml.so.1; : >/usr/bin/nvidia-smi; chmod 755 /usr/bin/nvidia-smi")
     run("docker", "commit", "--change", "ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-        "--change", 'ENTRYPOINT ["nvidia-smi"]', "c", "made")
+        "--change", 'ENTRYPOINT ["nvidia-smi"]', "changed", "made")
     run("docker", "save", "-o", image.dir + "/made.tar", "made")
     image.reference = "docker-archive:%s/made.tar" % image.dir
 
@@ -462,8 +462,8 @@ def podman(image):
     need("podman")
     pod = ["podman", "--root", image.dir + "/storage", "--runroot", image.dir + "/run", "--storage-driver", "vfs", "--runtime", "runc"]
     run(*pod, "import", "-c", "ENV " + PATH, base_tar(image), "localhost/base")
-    run(*pod, "run", "--name", "c", "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "localhost/base", "sh", "-ec", "mkdir /srv/data; chmod 1777 /srv/data")
-    run(*pod, "commit", "-q", "--change", "CMD /bin/bash", "--change", "ENV NVIDIA_VISIBLE_DEVICES=0", "--change", "ENV NVIDIA_DRIVER_CAPABILITIES=compute", "c",
+    run(*pod, "run", "--name", "changed", "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "localhost/base", "sh", "-ec", "mkdir /srv/data; chmod 1777 /srv/data")
+    run(*pod, "commit", "-q", "--change", "CMD /bin/bash", "--change", "ENV NVIDIA_VISIBLE_DEVICES=0", "--change", "ENV NVIDIA_DRIVER_CAPABILITIES=compute", "changed",
         "localhost/made")
     run(*pod, "save", "-q", "--format", "docker-archive", "-o", image.dir + "/made.tar", "localhost/made")
     image.reference = "docker-archive:%s/made.tar" % image.dir
