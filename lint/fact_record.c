@@ -232,6 +232,7 @@ static void symbols(struct codec *c, struct elf_facts *e)
 		NUMBER(c, needs[i].weak);
 	}
 	texts(c, &e->version_defs, &e->version_def_count);
+	NUMBER(c, e->python_module);
 	NUMBER(c, e->symbols_known);
 	undefined = ARRAY(c, e->undefined, e->undefined_count);
 	for (size_t i = 0; i < e->undefined_count && !is_bad(c); i++) {

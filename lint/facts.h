@@ -77,6 +77,7 @@ struct elf_facts {
 	size_t version_need_count;
 	const char *const *version_defs; /* names it defines, its own first */
 	size_t version_def_count;
+	bool python_module; /* it defines PyInit_…: Python imports it, whatever its name */
 	bool symbols_known; /* the next two could be read */
 	const struct undefined_symbol *undefined;
 	size_t undefined_count;

@@ -54,6 +54,8 @@ static void keep_symbols(const struct elf_symbols *symbols, struct elf_facts *fa
 
 	for (size_t i = 0; i < symbols->len; i++) {
 		named += symbols->items[i].name.len != 0;
+		facts->python_module |= symbols->items[i].defined &&
+					slice_starts(symbols->items[i].name, "PyInit_");
 		if (!is_kept(symbols->items[i].name))
 			continue;
 		undefined += !symbols->items[i].defined;

@@ -336,12 +336,11 @@ static void follow_programs(struct loader *l)
 /* Modules that their package imports only where their library is installed. */
 static bool is_optional_module(const char *path)
 {
-	static const char *const patterns[] = { "*/cupy_backends/cuda/libs/cutensor.*",
-						"*/cupy_backends/cuda/libs/cusparselt.*",
-						"*/cupy_backends/cuda/libs/cudnn.*",
-						"*/cupy_backends/cuda/libs/nccl.*",
-						"*/numba/np/ufunc/omppool.*",
-						"*/numba/np/ufunc/tbbpool.*" };
+	static const char *const patterns[] = {
+		"*/cupy_backends/cuda/libs/cutensor.*", "*/cupy_backends/cuda/libs/cusparselt.*",
+		"*/cupy_backends/cuda/libs/cudnn.*",    "*/cupy_backends/cuda/libs/nccl.*",
+		"*/numba/np/ufunc/omppool.*",           "*/numba/np/ufunc/tbbpool.*"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
 		if (path_matches(patterns[i], path))
@@ -356,7 +355,8 @@ static bool is_python_module(const struct object *o)
 
 	return !is_optional_module(o->path) &&
 	       (strstr(o->path, "/site-packages/") || strstr(o->path, "/dist-packages/")) &&
-	       (strstr(name, ".cpython-") || str_ends(name, ".abi3.so"));
+	       (strstr(name, ".cpython-") || str_ends(name, ".abi3.so") ||
+		(o->elf->python_module && str_ends(name, ".so")));
 }
 
 static void follow_python(struct loader *l)

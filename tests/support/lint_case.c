@@ -248,6 +248,8 @@ static void add_symbols(struct maker *m, const struct words *w, struct elf_facts
 			arena_printf(&m->arena, "%.*s", (int)(len - symbols[i].weak), u[i]);
 	}
 	for (size_t i = 0; i < exports; i++)
+		elf->python_module |= str_starts(e[i], "PyInit_");
+	for (size_t i = 0; i < exports; i++)
 		hashes[i] = symbol_hash(slice_str(e[i]));
 	qsort(hashes, exports, sizeof(*hashes), by_hash);
 	elf->version_needs = version_needs;
