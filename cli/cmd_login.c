@@ -60,6 +60,10 @@ static int login(const struct invocation *in, struct error *err)
 	if (credential_store(file, host, &credential, &where, err) < 0)
 		return -1;
 	out_note(in->out, "%s: logged in as %s; kept in %s", host, credential.username, where);
+	if (!client_repository_asks(repository))
+		out_warn(in->out,
+			 "%s asks for no credentials, so nobody has looked whether these are right",
+			 host);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "net/http.h"
 
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include <curl/curl.h>
@@ -8,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "net/address.h"
 
 enum {
 	HOPS_MAX = 10,
@@ -23,6 +25,7 @@ struct http_client {
 	struct strbuf ca_bundle; /* system and extra; empty: ca_path or curl's own */
 	uint64_t connect_timeout_ms, stall_timeout_ms;
 	bool unverified;
+	bool outside;       /* the last host of our own that was reached */
 	struct error setup; /* told at the first exchange */
 };
 
@@ -36,6 +39,7 @@ struct exchange {
 	uint64_t stall_ms, moved_ms; /* patience for the answer's head; when it began to count */
 	bool headed;                 /* the head has come */
 	bool local_failure;          /* *err is set by us */
+	bool barred;                 /* an address inside was not connected to */
 };
 
 /* Text of URLs. */
@@ -409,6 +413,18 @@ static int on_progress(void *user, curl_off_t down_total, curl_off_t down, curl_
 	return !x->headed && clock_ms(CLOCK_BOOTTIME) - x->moved_ms > x->stall_ms;
 }
 
+/* Sockets of hosts that somebody outside has named. */
+static curl_socket_t open_outside(void *user, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct exchange *x = user;
+
+	(void)purpose;
+	if (!address_is_internal(&address->addr))
+		return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	x->barred = true;
+	return CURL_SOCKET_BAD;
+}
+
 /* One exchange. */
 
 static void slist_free_p(struct curl_slist **l)
@@ -559,6 +575,13 @@ static int report_failure(struct exchange *x, const char *url, const char *metho
 		x->out->failure = HTTP_FAILURE_LOCAL;
 		return error_wrap(x->err, "%s %s", method, shown);
 	}
+	if (x->barred) {
+		x->out->failure = HTTP_FAILURE_REDIRECT;
+		return error_set(x->err, ERROR_NETWORK,
+				 "%s %s: a server outside names an address inside this network; "
+				 "not connected to",
+				 method, shown);
+	}
 	x->out->failure = classify(rc);
 	curl_easy_getinfo(x->curl, CURLINFO_CONNECT_TIME, &connected);
 	if (rc == CURLE_OPERATION_TIMEDOUT && connected <= 0)
@@ -587,6 +610,7 @@ static int exchange_once(struct http_client *c, struct exchange *x, const char *
 	cleanup(slist_free_p) struct curl_slist *headers = make_headers(x->request, home, expect);
 	char detail[CURL_ERROR_SIZE] = "";
 	CURL *curl = c->curl;
+	char *reached = NULL;
 	long status = 0;
 	CURLcode rc;
 
@@ -611,6 +635,11 @@ static int exchange_once(struct http_client *c, struct exchange *x, const char *
 	set_tls(c, home);
 	set_limits(c, x);
 	set_callbacks(curl, x);
+	x->barred = false;
+	if (!home && c->outside) {
+		curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_outside);
+		curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, x);
+	}
 	rc = curl_easy_perform(curl);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
@@ -618,6 +647,8 @@ static int exchange_once(struct http_client *c, struct exchange *x, const char *
 		return report_failure(x, url, method, rc, detail);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	x->out->status = (int)status;
+	if (home && curl_easy_getinfo(curl, CURLINFO_PRIMARY_IP, &reached) == CURLE_OK && reached)
+		c->outside = *reached && !address_text_is_internal(reached);
 	return 0;
 }
 
@@ -680,7 +711,7 @@ int http_perform(struct http_client *c, const struct http_request *request,
 		return -1;
 	}
 	for (unsigned hop = 0; hop <= HOPS_MAX; hop++) {
-		bool home = hop == 0 || http_same_origin(request->url, url);
+		bool home = !request->foreign && (hop == 0 || http_same_origin(request->url, url));
 
 		if (exchange_once(c, &x, method, url, home, expect) < 0)
 			return -1;

@@ -3,10 +3,11 @@
  *
  * A client is one thread's. Redirects are followed here, not by libcurl: credentials and cookies
  * never go to another host (scheme, name and port), at most 10 hops, https never falls to http.
- * TLS is verified unless the options say otherwise. HTTP/1.1 for all. Proxies come from the
- * environment as curl reads them, unless http_client_proxy says another. CA certificates:
- * SSL_CERT_FILE, else the system's. Only http, https and (http_download) file URLs. Nothing secret
- * stands in an error text: URLs are shown without user info and query.
+ * TLS is verified unless the options say otherwise. Who was reached outside (address.h) sends
+ * nobody to an address inside, by a redirect or otherwise (`foreign`). HTTP/1.1 for all. Proxies
+ * come from the environment as curl reads them, unless http_client_proxy says another. CA
+ * certificates: SSL_CERT_FILE, else the system's. Only http, https and (http_download) file URLs.
+ * Nothing secret stands in an error text: URLs are shown without user info and query.
  */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -52,6 +53,7 @@ struct http_request {
 	bool expect_continue;       /* Expect: 100-continue, wait up to 1 s; 417 repeats without */
 	bool no_redirect;           /* give the 3xx answer back */
 	bool own_connection;        /* a new one, closed afterwards */
+	bool foreign;               /* to a host that ours named: without our certificate */
 	struct sink *out_body;      /* where a 2xx body goes; NULL: into response.body */
 	uint64_t body_limit;        /* most bytes kept in response.body; 0: 4 MiB */
 	uint64_t stall_timeout_ms;  /* instead of the client's, for slow answers; 0: the client's */

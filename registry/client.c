@@ -29,6 +29,7 @@ struct client_repository {
 	struct certs certs;
 	bool insecure;   /* may be spoken to without TLS, or with a certificate nobody knows */
 	bool unverified; /* and is */
+	bool asks;       /* wants to know who we are */
 	pthread_mutex_t lock;
 	uint64_t quiet_until_ms; /* the registry wants no request before */
 	char *warning;           /* of the registry, told last */
@@ -47,6 +48,11 @@ struct client {
 const char *client_repository_realm_service(const struct client_repository *r)
 {
 	return auth_service(r->auth);
+}
+
+bool client_repository_asks(const struct client_repository *r)
+{
+	return r->asks;
 }
 
 const char *client_repository_registry(const struct client_repository *r)
@@ -242,6 +248,7 @@ int client_request(struct client *c, const char *what, struct http_request *requ
 	const char *const scopes[] = { repo->scope, c->also_scope, NULL };
 	bool home = http_same_origin(repo->url, request->url);
 
+	request->foreign = !home;
 	for (unsigned try = 1;; try++) {
 		cleanup_auth_header char *header = NULL;
 		int again;
@@ -381,7 +388,8 @@ static int greet(struct client_repository *r, struct error *err)
 	if (find_scheme(r, c, &answer, err) < 0)
 		return error_wrap(err, "registry %s", r->registry);
 	tell_origin(r);
-	if (answer.status == 401)
+	r->asks = answer.status == 401;
+	if (r->asks)
 		return auth_challenged(r->auth, &answer, NULL, err) < 0 ? -1 : 0;
 	if (answer.status == 404)
 		return error_set(err, ERROR_NETWORK,

@@ -71,6 +71,8 @@ DEFINE_CLEANUP(struct client_repository *, client_repository_close)
 #define cleanup_client_repository cleanup(client_repository_close_p)
 /* "https://host:port" */
 const char *client_repository_url(const struct client_repository *r);
+/* Whether the registry wants to know who we are; some tell everybody everything. */
+bool client_repository_asks(const struct client_repository *r);
 /* As given when it was opened. */
 const char *client_repository_registry(const struct client_repository *r);
 const char *client_repository_name(const struct client_repository *r);

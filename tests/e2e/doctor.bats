@@ -40,8 +40,8 @@ remembered() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 	local kind want
 	for pair in v3:distribution-3 quay:quay ecr:ecr gar:google artifactory:artifactory dead:distribution zot:distribution; do
 		kind=${pair%%:*} want=${pair#*:}
-		start_persona "$kind" joe s3cret
-		docker_config joe s3cret
+		start_persona "$kind" joe s3cret-canary
+		docker_config joe s3cret-canary
 		doctor
 		[ "$(jq -r .persona <<<"$output")" = "$want" ] || { echo "$kind: $output"; return 1; }
 		remembered ".persona == \"$want\""
@@ -69,7 +69,7 @@ remembered() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 }
 
 @test "without the right to push there is nothing to measure, and it is said" {
-	start_registry_auth joe s3cret
+	start_registry_auth joe s3cret-canary
 	run -3 gpuimg doctor "$REGISTRY/team/probe"
 	[[ "$output" == *"log in"* ]]
 	run -2 gpuimg doctor

@@ -250,7 +250,7 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 @test "P9 storage whose addresses run out is not the end: the registry gives another" {
 	start_server pull_server.py "$WORK/layout" "$WORK/foreign" expired
 	pull_server redirect "$PORT"
-	docker_config joe s3cret
+	docker_config joe s3cret-canary
 	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
 	same_blobs layout got
 	[ "$(grep -c "$(big)" foreign)" = 2 ]
@@ -348,13 +348,20 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	[[ "$output" == *"log in"* ]]
 }
 
+@test "login at a registry that asks for nothing is kept, and said to be unverified" {
+	start_registry
+	run -0 gpuimg login -u joe --password-stdin "$REGISTRY" <<<s3cret-canary
+	[[ "$output" == *"warning: $REGISTRY asks for no credentials"* ]]
+	[ "$(jq -r '.auths | keys[]' .docker/config.json)" = "$REGISTRY" ]
+}
+
 @test "A1 login hands over to the helper that the file names" {
-	start_registry_auth joe s3cret
+	start_registry_auth joe s3cret-canary
 	mkdir -p .docker bin
 	echo '{"credsStore":"test"}' >.docker/config.json
 	printf '#!/bin/sh\ncase $1 in store) cat >%s/kept ;; erase) rm %s/kept ;; get) cat %s/kept ;; esac\n' "$WORK" "$WORK" "$WORK" >bin/docker-credential-test
 	chmod +x bin/docker-credential-test
-	PATH=$WORK/bin:$PATH run -0 gpuimg login -u joe --password-stdin "$REGISTRY" <<<s3cret
+	PATH=$WORK/bin:$PATH run -0 gpuimg login -u joe --password-stdin "$REGISTRY" <<<s3cret-canary
 	[ "$(jq -r '.ServerURL, .Username' kept)" = "$REGISTRY"$'\njoe' ]
 	[ "$(jq -c . .docker/config.json)" = '{"credsStore":"test"}' ]
 	PATH=$WORK/bin:$PATH run -0 gpuimg logout "$REGISTRY"

@@ -67,8 +67,8 @@ arrived() { # NAME:TAG [skopeo options]
 }
 
 @test "the password can come on standard input" {
-	start_registry_auth joe s3cret
-	echo s3cret | gpuimg push --username joe --password-stdin oci:layout:v1 "docker://$REGISTRY/app:1"
+	start_registry_auth joe s3cret-canary
+	echo s3cret-canary | gpuimg push --username joe --password-stdin oci:layout:v1 "docker://$REGISTRY/app:1"
 	run -2 gpuimg push --username joe oci:layout:v1 "docker://$REGISTRY/app:1"
 }
 
@@ -85,8 +85,8 @@ arrived() { # NAME:TAG [skopeo options]
 }
 
 @test "a token that lives a second is renewed as often as it takes" {
-	start_registry_token joe s3cret 1
-	docker_config joe s3cret
+	start_registry_token joe s3cret-canary 1
+	docker_config joe s3cret-canary
 	gpuimg push -j 1 oci:layout:v1 "docker://$REGISTRY/team/app:1"
 }
 

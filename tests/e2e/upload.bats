@@ -134,6 +134,13 @@ learned() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 	sent_at_most 0
 }
 
+@test "U9 U10 what the registry says to one connection counts for all" {
+	start_proxy "PATCH . 1 status 429 Retry-After: 2"
+	push
+	arrived
+	jq -se '(map(select(.what == "fault 429"))[0].ended) as $t | map(select(.began > $t + 0.3 and .began < $t + 1.8)) == []' "$PROXY/log" >/dev/null
+}
+
 @test "U10 429 at a PATCH: Retry-After in seconds, in no time, in words" {
 	start_proxy "PATCH . 1 status 429 Retry-After: 1" "PATCH . 1 status 429 Retry-After: 0" \
 		"PATCH . 1 status 429 Retry-After: soon"
@@ -409,6 +416,7 @@ killed_at() {
 	pid=$!
 	while [ ! -e "$PROXY/held" ]; do sleep 0.02; done
 	! tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q canary
+	grep -qE '^Max core file size +0 ' "/proc/$pid/limits"
 	kill -9 $pid
 	wait $pid || true
 	[ -n "$(find state -name '*.json' -path '*uploads*')" ]
@@ -426,22 +434,22 @@ killed_at() {
 # Tokens.
 
 @test "U11 401 at the PUT costs one token, and not the layer again" {
-	start_registry_token joe s3cret 300
-	docker_config joe s3cret
+	start_registry_token joe s3cret-canary 300
+	docker_config joe s3cret-canary
 	start_proxy "PUT uploads 1 status 401 WWW-Authenticate: Bearer realm=\"$TOKEN_REALM\",service=\"svc\",error=\"invalid_token\""
-	docker_config joe s3cret
+	docker_config joe s3cret-canary
 	push
-	AUTH=joe:s3cret
+	AUTH=joe:s3cret-canary
 	[ "$(wc -l <"$TOKEN_LOG")" = 2 ]
 	sent_at_most 0
 	stop_registry
 }
 
 @test "U12 401 at a PATCH costs no byte of its body" {
-	start_registry_token joe s3cret 300
-	docker_config joe s3cret
+	start_registry_token joe s3cret-canary 300
+	docker_config joe s3cret-canary
 	start_proxy "PATCH . 1 status 401 WWW-Authenticate: Bearer realm=\"$TOKEN_REALM\",service=\"svc\",error=\"invalid_token\""
-	docker_config joe s3cret
+	docker_config joe s3cret-canary
 	push
 	[ "$(jq -s 'map(select(.method == "PATCH"))[0].body' "$PROXY/log")" = 0 ]
 	[ "$(wc -l <"$TOKEN_LOG")" = 2 ]
@@ -450,10 +458,10 @@ killed_at() {
 }
 
 @test "U13 tokens that live 3 seconds are renewed before they end, part by part" {
-	start_registry_token joe s3cret 3
-	docker_config joe s3cret
+	start_registry_token joe s3cret-canary 3
+	docker_config joe s3cret-canary
 	start_proxy "PATCH . * stall 0.5"
-	docker_config joe s3cret
+	docker_config joe s3cret-canary
 	known '"body_max":1048576,"resume":true'
 	push -j 1
 	[ "$(requests PATCH .)" -ge 9 ]
@@ -464,11 +472,11 @@ killed_at() {
 
 @test "U14 a token server that is down for a while is asked again" {
 	TOKEN_FAULTS=("GET token 1 cut 0" "GET token 1-2 status 503")
-	start_registry_token joe s3cret 300
+	start_registry_token joe s3cret-canary 300
 	TOKEN_FAULTS=()
-	docker_config joe s3cret
+	docker_config joe s3cret-canary
 	start_proxy
-	docker_config joe s3cret
+	docker_config joe s3cret-canary
 	push
 	stop_registry
 }
@@ -489,10 +497,10 @@ killed_at() {
 @test "U47 clocks that are 10 minutes apart make no loop of tokens" {
 	local kind
 	for kind in early late; do
-		start_persona $kind joe s3cret
-		docker_config joe s3cret
+		start_persona $kind joe s3cret-canary
+		docker_config joe s3cret-canary
 		start_proxy
-		docker_config joe s3cret
+		docker_config joe s3cret-canary
 		push
 		[ "$(jq -s 'map(select(.path == "/token")) | length' "$PERSONA/log")" -le 2 ]
 	done

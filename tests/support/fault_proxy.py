@@ -131,9 +131,9 @@ class Connection:
         if not self.server:
             self.server = Peer(socket.create_connection(("127.0.0.1", self.port)))
 
-    def log(self, method, path, body, what):
+    def log(self, method, path, body, what, began):
         line = json.dumps({"method": method, "path": path.partition("?")[0], "body": body,
-                           "what": what, "connection": id(self)})
+                           "what": what, "connection": id(self), "began": began, "ended": time.time()})
         with shared.lock, open(os.path.join(folder, "log"), "a") as log:
             log.write(line + "\n")
 
@@ -230,16 +230,17 @@ class Connection:
             return False
         method, path = head.split(b"\r\n")[0].decode().split(" ")[:2]
         sent = [0]
+        began = time.time()
         try:
             what, go_on = self.serve(head, method, path, sent)
         except (Reset, OSError) as e:
-            self.log(method, path, sent[0], "reset")
+            self.log(method, path, sent[0], "reset", began)
             if shared.gateway and isinstance(e, OSError):
                 self.answer(b"502 Bad Gateway")
             else:
                 reset(self.client.sock)
             return False
-        self.log(method, path, sent[0], what)
+        self.log(method, path, sent[0], what, began)
         return go_on
 
     def serve(self, head, method, path, sent):

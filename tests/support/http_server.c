@@ -87,7 +87,15 @@ static void send_answer(const struct http_server *s, int fd, const struct http_s
 	if (!step->no_length && !strstr(step->answer, "Content-Length"))
 		strbuf_addf(&out, "\r\nContent-Length: %zu", strlen(body + 4));
 	strbuf_addf(&out, "\r\nConnection: close%s", body);
-	send_all(fd, out.data, out.len);
+	for (size_t i = 0; step->byte_ms && i < out.len; i++) {
+		struct timespec wait = { .tv_nsec = step->byte_ms * 1000000L };
+
+		if (send(fd, out.data + i, 1, MSG_NOSIGNAL) != 1)
+			break;
+		nanosleep(&wait, NULL);
+	}
+	if (!step->byte_ms)
+		send_all(fd, out.data, out.len);
 	strbuf_release(&out);
 }
 

@@ -12,9 +12,10 @@ struct http_server_step {
 	/* "200 OK\r\nName: value\r\n\r\nbody"; Content-Length and Connection: close are added, and
 	 * "$URL" stands for the server's address. NULL: close without an answer. */
 	const char *answer;
-	bool early;      /* answer before the body is read, and without 100 Continue */
-	bool no_length;  /* leave out Content-Length */
-	size_t body_cut; /* close after so many bytes of the request's body, without an answer */
+	bool early;       /* answer before the body is read, and without 100 Continue */
+	bool no_length;   /* leave out Content-Length */
+	unsigned byte_ms; /* between the bytes of the answer's head */
+	size_t body_cut;  /* close after so many bytes of the request's body, without an answer */
 };
 
 struct http_server;

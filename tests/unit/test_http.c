@@ -339,6 +339,23 @@ static void test_nobody_listening_is_a_failure_to_connect(void **state)
 	assert_null(strstr(err.text, "canary"));
 }
 
+static void test_an_answer_whose_head_comes_byte_by_byte_ends(void **state)
+{
+	static const struct http_server_step script[] = { { .answer = "200 OK\r\n\r\nx",
+							    .byte_ms = 100 } };
+	struct http_options options = { .connect_timeout_ms = 500, .stall_timeout_ms = 500 };
+	cleanup_http_server struct http_server *s = http_server_start(script, 1);
+	cleanup_http struct http_client *c = http_client_new(&options);
+	cleanup_response struct http_response r = { 0 };
+	struct http_request request = { .method = "GET", .url = http_server_url(s) };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(http_perform(c, &request, &r, &err), -1);
+	assert_int_equal(r.failure, HTTP_FAILURE_TRANSFER);
+	assert_contains(err.text, "did not come in time");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_locations_resolve_and_stay_as_they_came),
 		cmocka_unit_test(test_origins_count_scheme_host_and_port),
 		cmocka_unit_test(test_nobody_listening_is_a_failure_to_connect),
+		cmocka_unit_test(test_an_answer_whose_head_comes_byte_by_byte_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
