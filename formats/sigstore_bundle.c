@@ -72,6 +72,7 @@ int sigstore_bundle_sign(const struct key *key, struct slice payload, struct str
 	key_file_hint(key, &hint);
 	json_put(named, "hint", json_text(strbuf_text(&hint)));
 	json_put(material, "publicKey", named);
+	json_put(material, "tlogEntries", json_array()); /* some readers want it */
 	json_put(root, "mediaType", json_text(SIGSTORE_BUNDLE_TYPE));
 	json_put(root, "verificationMaterial", material);
 	envelope = dsse_sign(key, DSSE_INTOTO, payload, err);
