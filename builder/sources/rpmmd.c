@@ -154,6 +154,11 @@ static int open_source(struct rpm_session *s, const struct stack_source *source,
 	    rpmmd_index_parse(strbuf_slice(&r->repository.repomd), r->repository.display,
 			      &r->repository.arena, &r->index, err) < 0)
 		return error_wrap(err, "source '%s'", source->id);
+	if (r->repository.unsigned_)
+		out_warn(s->context->out,
+			 "source '%s': its repomd.xml is not signed: each package's own signature "
+			 "counts instead, and an old state of the repository could not be told",
+			 source->id);
 	r->repo = repo_create(s->pool, source->id);
 	r->repo->priority = priority;
 	if (add_metadata(s, r, &r->index.primary, NULL, 0, err) < 0)

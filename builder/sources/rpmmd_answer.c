@@ -6,6 +6,7 @@
 #include <solv/transaction.h>
 
 #include "builder/sources/apt_repository.h"
+#include "builder/sources/rpm_signature.h"
 
 enum { QUOTE_LIMIT = 80, PROBLEMS_SHOWN = 20 };
 
@@ -75,16 +76,58 @@ static void explain(Solver *solver, struct strbuf *out)
 	queue_free(&rules);
 }
 
+static const struct rpm_repo *repo_of_package(const struct rpm_session *s, const Solvable *package)
+{
+	for (size_t i = 0; i < s->repos.len; i++) {
+		if (s->repos.items[i]->repo == package->repo)
+			return s->repos.items[i];
+	}
+	return NULL;
+}
+
+/* Of a repository that is not signed: fetched now, to see whether the package itself is. */
+static int prove_package(struct rpm_session *s, Solvable *package, const struct lock_input *input,
+			 struct error *err)
+{
+	const struct rpmmd_repository *r = &repo_of_package(s, package)->repository;
+	const struct apt_keys keys = { .keyrings = &r->keyring,
+				       .keyring_count = 1,
+				       .setting = "gpgkey" };
+	const struct rpmmd_file file = { .location = solvable_lookup_location(package, NULL),
+					 .digest = input->digest,
+					 .size = input->size };
+	const struct rpm_package *read;
+	cleanup_rpm_reader struct rpm_reader *reader = NULL;
+	cleanup_stream struct stream *stream = NULL;
+	cleanup_fd int fd = -1;
+
+	if (solvable_lookup_str(package, SOLVABLE_MEDIABASE))
+		return error_set(err, ERROR_INTEGRITY,
+				 "%s lies elsewhere than its repository, which is not signed",
+				 input->name);
+	fd = rpmmd_repository_file(&s->access, r, &file, err);
+	stream = fd < 0 ? NULL : stream_fd(fd, input->name);
+	reader = stream ? rpm_read_open(stream, err) : NULL;
+	if (!reader)
+		return error_wrap(err, "%s", input->name);
+	read = rpm_read_package(reader);
+	if (!str_equal(read->name, input->name) || !str_equal(read->version, input->version) ||
+	    !str_equal(read->arch, input->arch))
+		return error_set(err, ERROR_INTEGRITY,
+				 "%s %s: the file is %s %s, another package than the repository "
+				 "said it is",
+				 input->name, input->version, read->name, read->version);
+	return rpm_signature_verify(read, &keys, input->url, err);
+}
+
 static char *package_url(const struct rpm_session *s, Solvable *package)
 {
 	const char *base = solvable_lookup_str(package, SOLVABLE_MEDIABASE);
 	const char *location = solvable_lookup_location(package, NULL);
 	cleanup_free char *folder = NULL;
 
-	for (size_t i = 0; !base && i < s->repos.len; i++) {
-		if (s->repos.items[i]->repo == package->repo)
-			base = s->repos.items[i]->repository.base;
-	}
+	if (!base && repo_of_package(s, package))
+		base = repo_of_package(s, package)->repository.base;
 	if (!location || !*location || *location == '/' || !base || !strstr(base, "://"))
 		return NULL;
 	folder = xasprintf("%s%s", base, str_ends(base, "/") ? "" : "/");
@@ -141,6 +184,9 @@ static int append_one(struct rpm_session *s, Id id, struct error *err)
 	input.version = arena_strdup(a, evr);
 	input.arch = arena_strdup(a, arch);
 	input.url = arena_strdup(a, url);
+	if (repo_of_package(s, package)->repository.unsigned_ &&
+	    prove_package(s, package, &input, err) < 0)
+		return error_wrap(err, "source '%s'", package->repo->name);
 	vec_push(&s->context->inputs->inputs, input);
 	return 0;
 }

@@ -42,11 +42,43 @@ static int download(const struct rpmmd_access *access, const struct rpmmd_reposi
 	return http_download(access->http, url, r->authorization, TRIES, limited, err);
 }
 
+/* Nobody on the way can have changed what it says. */
+static bool is_proven_server(const char *base)
+{
+	return str_starts(base, "https://") || str_starts(base, "http://127.0.0.1:") ||
+	       str_starts(base, "http://127.0.0.1/");
+}
+
+/* Its signature, or the finding that it has none. */
+static int check_signature(const struct rpmmd_access *access, struct rpmmd_repository *r,
+			   const char *name, struct error *err)
+{
+	cleanup_strbuf struct strbuf signature = { 0 };
+	const struct apt_keys keys = { .keyrings = &r->keyring,
+				       .keyring_count = 1,
+				       .setting = "gpgkey" };
+	struct error missing = { 0 };
+
+	if (download(access, r, "repodata/repomd.xml.asc", SIGNATURE_LIMIT, &signature, &missing) ==
+	    0)
+		return apt_release_verify(strbuf_slice(&r->repomd), strbuf_slice(&signature), &keys,
+					  name, err);
+	if (missing.code != ERROR_NOT_FOUND) {
+		*err = missing;
+		return -1;
+	}
+	if (!is_proven_server(r->base))
+		return error_set(err, ERROR_INTEGRITY,
+				 "%s: is not signed (no repomd.xml.asc beside it) and comes over "
+				 "plain HTTP; use a signed repository, or https",
+				 name);
+	r->unsigned_ = true;
+	return 0;
+}
+
 int rpmmd_repository_open(const struct rpmmd_access *access_, const char *url, const char *keyring,
 			  struct rpmmd_repository *out, struct error *err)
 {
-	cleanup_strbuf struct strbuf signature = { 0 };
-	struct apt_keys keys = { .keyrings = &keyring, .keyring_count = 1, .setting = "gpgkey" };
 	const char *name;
 
 	if (set_addresses(url, out, err) < 0)
@@ -59,15 +91,8 @@ int rpmmd_repository_open(const struct rpmmd_access *access_, const char *url, c
 			name, keyring);
 	if (download(access_, out, "repodata/repomd.xml", REPOMD_LIMIT, &out->repomd, err) < 0)
 		return -1;
-	if (download(access_, out, "repodata/repomd.xml.asc", SIGNATURE_LIMIT, &signature, err) < 0)
-		return err->code != ERROR_NOT_FOUND
-			       ? -1
-			       : error_set(err, ERROR_INTEGRITY,
-					   "%s: is not signed (no repomd.xml.asc beside it); use a "
-					   "signed repository",
-					   name);
-	if (apt_release_verify(strbuf_slice(&out->repomd), strbuf_slice(&signature), &keys, name,
-			       err) < 0)
+	out->keyring = arena_strdup(&out->arena, keyring);
+	if (check_signature(access_, out, name, err) < 0)
 		return -1;
 	out->digest = digest_of(strbuf_slice(&out->repomd));
 	return 0;

@@ -18,6 +18,8 @@ struct rpmmd_repository {
 	char *authorization;  /* heap; NULL */
 	struct strbuf repomd; /* the text that was checked */
 	struct digest digest; /* its SHA-256 */
+	const char *keyring;  /* what it was checked with */
+	bool unsigned_;       /* it has no signature: each package has to prove itself */
 };
 
 /* A file of the repository. */
@@ -33,9 +35,11 @@ struct rpmmd_access {
 };
 
 /*
- * Fetch and check the repomd.xml below `url`. `keyring` is a file, armoured or binary.
- * Errors: ERROR_NETWORK and ERROR_NOT_FOUND it cannot be had; ERROR_INTEGRITY no signature, no
- * keyring, or they do not fit; ERROR_USAGE an address of a kind that is not supported.
+ * Fetch and check the repomd.xml below `url`. `keyring` is a file, armoured or binary. Where there
+ * is no signature beside it, out->unsigned_ is set if TLS proves the server (or it is this
+ * machine). Errors: ERROR_NETWORK and ERROR_NOT_FOUND it cannot be had; ERROR_INTEGRITY no
+ * signature over plain HTTP, no keyring, or they do not fit; ERROR_USAGE an address of a kind that
+ * is not supported.
  */
 int rpmmd_repository_open(const struct rpmmd_access *access, const char *url, const char *keyring,
 			  struct rpmmd_repository *out, struct error *err) MUST_USE;

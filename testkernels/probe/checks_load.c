@@ -1,6 +1,7 @@
 /*
- * The load tier: what the image's libraries do on a machine without a driver. None of CUDA's
- * libraries links libcuda, so each can be opened and asked for its version anywhere.
+ * The load tier: what the image's libraries do on a machine without a driver. CUDA's libraries do
+ * not link libcuda, so each can be opened and asked for its version anywhere; only some engines of
+ * cuDNN do (9.27 for CUDA 12), which then wait for the driver.
  */
 #include "probe.h"
 
@@ -198,6 +199,23 @@ static bool cudnn_part_ok(const struct check *check, void *handle, const char *n
 	return false;
 }
 
+/* Opened, or counted where nothing but the driver's own library keeps it from that. */
+static bool cudnn_engine_opens(const struct check *check, const char *name, int *waiting)
+{
+	char path[4096];
+	const char *text;
+
+	put_text(path, sizeof(path), "%s%s", name[0] == '/' ? check->root : "", name);
+	if (dlopen(path, RTLD_NOW | RTLD_GLOBAL))
+		return true;
+	text = dlerror();
+	if (text && strncmp(text, "libcuda.so.1: cannot open", 25) == 0) {
+		(*waiting)++;
+		return true;
+	}
+	return library_open(check, name) != NULL; /* which says what is wrong */
+}
+
 /* args: name of libcudnn, then its engine libraries to open */
 static void check_cudnn_set(const struct check *check)
 {
@@ -210,7 +228,7 @@ static void check_cudnn_set(const struct check *check)
 	};
 	void *handle = library_open(check, check->args[0]);
 	struct say s;
-	int asked = 0;
+	int asked = 0, waiting = 0;
 
 	if (!handle)
 		return;
@@ -219,12 +237,14 @@ static void check_cudnn_set(const struct check *check)
 			return;
 	}
 	for (size_t i = 1; i < check->count; i++) {
-		if (!library_open(check, check->args[i]))
+		if (!cudnn_engine_opens(check, check->args[i], &waiting))
 			return;
 	}
 	result_begin(&s, check, "pass");
 	say_int(&s, "version_checks", asked);
 	say_int(&s, "engine_libraries", (long)check->count - 1);
+	if (waiting)
+		say_int(&s, "engine_libraries_that_wait_for_the_driver", waiting);
 	say_library(&s, check, handle);
 	say_end(&s);
 }

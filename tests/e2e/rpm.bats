@@ -220,3 +220,39 @@ PY
 		[[ $output == *bash* ]]
 	done
 }
+
+@test "a repository that is not signed: its packages must be, by the key that is named" {
+	need_rpms
+	need rpmsign
+	[ -f "$REPO/key.asc" ] || { "$ROOT/tests/support/rhel/make" "$REPO"; sign_rpms "$REPO"; }
+	mkdir "$WORK/r"
+	cp "$REPO"/*.rpm "$WORK/r/"
+	cp "$REPO/key.asc" .
+	createrepo_c --quiet r
+	serve_folder "$WORK/r"
+	cat >stack.yaml <<-END
+	gpuimg: 1
+	name: test/rpm
+	platforms: [linux/amd64]
+	sources: [ { id: os, type: rpm-md, url: "$REPOSITORY", gpgkey: key.asc } ]
+	stages: { runtime: { profile: base, packages: { os: [setup] } } }
+	END
+	run -3 --separate-stderr gpuimg lock stack.yaml
+	echo "$stderr"
+	[[ $stderr == *".rpm: neither its repository nor the package itself is signed"* ]]
+	[ ! -e stack.lock.json ]
+	rpmsign --define '__gpg /usr/bin/gpg' --define '_gpg_name Test' --define "_gpg_path $BATS_FILE_TMPDIR/gnupg" --addsign r/*.rpm 2>/dev/null
+	gpgconf --homedir "$BATS_FILE_TMPDIR/gnupg" --kill all
+	createrepo_c --quiet r
+	run -0 --separate-stderr gpuimg lock stack.yaml
+	[[ $stderr == *"repomd.xml is not signed"* ]]
+	mkdir -m 700 other
+	gpg --homedir other --batch --quiet --passphrase '' --quick-generate-key 'Other <other@example.org>' rsa2048 sign never
+	gpg --homedir other --armor --export >key.asc
+	gpgconf --homedir other --kill all
+	rm stack.lock.json
+	run -3 --separate-stderr gpuimg lock stack.yaml
+	echo "$stderr"
+	[[ $stderr == *".rpm: "*"key.asc"* ]]
+	[ ! -e stack.lock.json ]
+}

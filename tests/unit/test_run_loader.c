@@ -258,6 +258,33 @@ static void test_a_missing_part_of_cudnn_is_told(void **state)
 	assert_int_equal(t->code, 3009);
 }
 
+static void test_an_engine_of_cudnn_that_links_the_driver_waits_for_it(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *driver = xasprintf("%s/lib/libcuda.so.1", f->root);
+	cleanup_free char *other = xasprintf("%s/lib/libother.so.1", f->root);
+
+	put_library(f, "libcuda.so.1", "int cuInit(int f) { return 0; }", NULL);
+	put_library(f, "libcudnn.so.9",
+		    "int cudnnGetProperty(int w, int *v) { *v = 9 - w; return 0; }", NULL);
+	put_library(f, "libcudnn_engines_precompiled.so.9", "int e(void) { return 0; }", NULL);
+	put_library(f, "libcudnn_heuristic.so.9", "int h(void) { return 0; }", NULL);
+	put_library(f, "libcudnn_engines_runtime_compiled.so.9",
+		    "int cuInit(int); int f(void) { return cuInit(0); }", driver);
+	assert_int_equal(unlink(driver), 0);
+	run(f);
+	if (result(f, "load.cudnn-set")->status != TEST_PASS)
+		fail_msg("%s", result(f, "load.cudnn-set")->message);
+	/* any other library that is missing is the image's fault */
+	put_library(f, "libother.so.1", "int o(void) { return 0; }", NULL);
+	put_library(f, "libcudnn_engines_runtime_compiled.so.9",
+		    "int o(void); int f(void) { return o(); }", other);
+	assert_int_equal(unlink(other), 0);
+	test_report_release(&f->report);
+	run(f);
+	assert_fault(f, "load.cudnn-set", "missing-library");
+}
+
 static void test_a_stub_on_the_search_path_is_found(void **state)
 {
 	struct fixture *f = *state;
@@ -462,6 +489,7 @@ int main(void)
 		CASE(test_a_hang_ends_at_the_time_limit),
 		CASE(test_an_exit_in_a_constructor_is_no_pass),
 		CASE(test_a_missing_part_of_cudnn_is_told),
+		CASE(test_an_engine_of_cudnn_that_links_the_driver_waits_for_it),
 		CASE(test_a_stub_on_the_search_path_is_found),
 		CASE(test_a_tier_that_cannot_run_is_skipped_and_may_be_required),
 		CASE(test_the_run_tier_uses_the_hosts_driver),
