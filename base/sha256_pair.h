@@ -8,7 +8,8 @@
 
 #include "base/base.h"
 
-/* Whether this processor has the instructions; it is asked each time, which may take microseconds. */
+/* Whether this processor has the instructions; it is asked each time, which may take microseconds.
+ */
 bool sha256_pair_available(void);
 /*
  * Take `blocks` blocks of 64 bytes from `p` into the state `a`, and as many from `q` into `b`; `p`

@@ -15,8 +15,8 @@
  *
  * A big file of a wheel is spliced: its deflate stream becomes a gzip member as it is, proven
  * while it is inflated for the layer's digest. Other big files are compressed by the `fast` coder
- * where `default` is asked for, everything else by the default one: on CUDA libraries that costs 3 %
- * of size (gzip) or 1 % (zstd) for a fifth or half of the time, but more on the small files of a
+ * where `default` is asked for, everything else by the default one: on CUDA libraries that costs 3
+ * % of size (gzip) or 1 % (zstd) for a fifth or half of the time, but more on the small files of a
  * distribution (docs/layers.md).
  */
 #ifndef BUILDER_FRAGMENT_H

@@ -45,7 +45,7 @@ struct deflate_write {
 	uint32_t length_bits[MATCH_MAX + 1]; /* a match length's code with its extra bits */
 	uint8_t length_len[MATCH_MAX + 1];
 	uint8_t length_symbol[MATCH_MAX + 1]; /* less 257 */
-	uint8_t dist_symbol[512];             /* of distance - 1 below 256; else by (distance - 1) >> 7 */
+	uint8_t dist_symbol[512]; /* of distance - 1 below 256; else by (distance - 1) >> 7 */
 };
 
 struct writer {
@@ -54,15 +54,16 @@ struct writer {
 	uint8_t *at;
 };
 
-static const uint16_t length_base[29] = { 3,  4,  5,  6,  7,  8,  9,  10,  11,	13,
-					  15, 17, 19, 23, 27, 31, 35, 43,  51,	59,
+static const uint16_t length_base[29] = { 3,  4,  5,  6,   7,   8,   9,   10,  11, 13,
+					  15, 17, 19, 23,  27,  31,  35,  43,  51, 59,
 					  67, 83, 99, 115, 131, 163, 195, 227, 258 };
 static const uint8_t length_extra[29] = { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
 					  2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0 };
-static const uint16_t dist_base[30] = { 1,   2,	  3,   4,   5,	  7,	9,    13,   17,	  25,
-					33,  49,  65,  97,  129,  193,	257,  385,  513,  769,
-					1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577 };
-static const uint8_t dist_extra[30] = { 0, 0, 0, 0, 1, 1, 2, 2,	 3,  3,	 4,  4,	 5,  5,	 6,
+static const uint16_t dist_base[30] = { 1,    2,    3,    4,     5,     7,    9,    13,
+					17,   25,   33,   49,    65,    97,   129,  193,
+					257,  385,  513,  769,   1025,  1537, 2049, 3073,
+					4097, 6145, 8193, 12289, 16385, 24577 };
+static const uint8_t dist_extra[30] = { 0, 0, 0, 0, 1, 1, 2, 2,  3,  3,  4,  4,  5,  5,  6,
 					6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13 };
 
 struct deflate_write *deflate_write_new(void)
@@ -93,7 +94,8 @@ void deflate_write_free(struct deflate_write *z)
 
 size_t deflate_write_bound(size_t len)
 {
-	/* stored blocks of 65535 bytes, one more for each block of ours that begins within a byte */
+	/* stored blocks of 65535 bytes, one more for each block of ours that begins within a byte
+	 */
 	return len + 5 * (len / STORED_MAX + len / BLOCK_BYTES * 2 + 2) + 16;
 }
 
@@ -156,8 +158,8 @@ static inline void add_literals(struct deflate_write *z, const uint8_t *p, size_
 static inline void add_sequence(struct deflate_write *z, size_t literals, unsigned length,
 				unsigned distance)
 {
-	z->sequences[z->sequence_count++] = (struct sequence){ (uint32_t)literals, (uint16_t)length,
-							       (uint16_t)(distance - 1) };
+	z->sequences[z->sequence_count++] =
+		(struct sequence){ (uint32_t)literals, (uint16_t)length, (uint16_t)(distance - 1) };
 }
 
 static void count_literals(struct deflate_write *z)
@@ -212,9 +214,9 @@ static size_t find_matches(struct deflate_write *z, struct slice in, size_t at)
 			at += 1 + ((at - anchor) >> 8);
 			continue;
 		}
-		length = MATCH_MIN + match_length(p + at + 4, p + at - distance + 4,
-						  (unsigned)MIN((size_t)MATCH_MAX - 4,
-								in.len - at - 4));
+		length = MATCH_MIN +
+			 match_length(p + at + 4, p + at - distance + 4,
+				      (unsigned)MIN((size_t)MATCH_MAX - 4, in.len - at - 4));
 		while (at > anchor && distance < at && length < MATCH_MAX &&
 		       p[at - 1] == p[at - 1 - distance]) {
 			at--;
@@ -224,7 +226,8 @@ static size_t find_matches(struct deflate_write *z, struct slice in, size_t at)
 		add_sequence(z, at - anchor, length, distance);
 		if (at + length < last) {
 			z->table[hash_of(load64(p + at + 1))] = (uint16_t)(at + 1);
-			z->table[hash_of(load64(p + at + length - 2))] = (uint16_t)(at + length - 2);
+			z->table[hash_of(load64(p + at + length - 2))] =
+				(uint16_t)(at + length - 2);
 		}
 		at += length;
 		anchor = at;
@@ -393,7 +396,8 @@ static size_t pack_lengths(const uint8_t *lens, size_t count, uint16_t *out)
 			run++;
 		if (lens[i] == 0 && run >= 3) {
 			run = MIN(run, (size_t)138);
-			out[n++] = (uint16_t)(run <= 10 ? 17 | (run - 3) << 8 : 18 | (run - 11) << 8);
+			out[n++] =
+				(uint16_t)(run <= 10 ? 17 | (run - 3) << 8 : 18 | (run - 11) << 8);
 			i += run;
 		} else {
 			out[n++] = lens[i++];
@@ -419,7 +423,7 @@ struct heading {
 };
 
 static const uint8_t codelen_order[CODELEN_SYMBOLS] = { 16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
-							11, 4,	12, 3, 13, 2, 14, 1, 15 };
+							11, 4,  12, 3, 13, 2, 14, 1, 15 };
 static const uint8_t codelen_extra[CODELEN_SYMBOLS] = { [16] = 2, [17] = 3, [18] = 7 };
 
 static void make_heading(const struct deflate_write *z, struct heading *h)
@@ -459,7 +463,7 @@ static void make_heading(const struct deflate_write *z, struct heading *h)
 
 static void put_heading(const struct heading *h, bool final, struct writer *w)
 {
-	put_bits(w, (uint64_t)final | 2 << 1, 3);
+	put_bits(w, (uint64_t) final | 2 << 1, 3);
 	put_bits(w, h->litlen - 257, 5);
 	put_bits(w, h->dist - 1, 5);
 	put_bits(w, h->codelens - 4, 4);

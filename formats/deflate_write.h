@@ -24,8 +24,8 @@ void deflate_write_free(struct deflate_write *z);
 /* Most bytes that `len` bytes become. */
 size_t deflate_write_bound(size_t len);
 /*
- * `in` as one raw deflate stream of `deflate_write_bound(in.len)` bytes at most at `out`, which must
- * have that much room; less than 2^31 bytes of input. Returns its length.
+ * `in` as one raw deflate stream of `deflate_write_bound(in.len)` bytes at most at `out`, which
+ * must have that much room; less than 2^31 bytes of input. Returns its length.
  */
 size_t deflate_write(struct deflate_write *z, struct slice in, uint8_t *out);
 

@@ -41,10 +41,10 @@ static void check_nodes(const struct check *check)
 	say_end(&s);
 }
 
-/* "driver_library": the libcuda that somebody in this process opened. */
+/* "driver_library": the libcuda that is found here; the runtime closes it again when it refuses. */
 static void say_driver(struct say *s)
 {
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 	struct link_map *map = NULL;
 
 	if (driver && dlinfo(driver, RTLD_DI_LINKMAP, &map) == 0 && map)

@@ -63,8 +63,8 @@ static uint8_t *make(enum kind kind, size_t len)
 
 static void test_every_length_near_the_edges_comes_back(void **state)
 {
-	static const size_t edges[] = { 0,      16,     258,        300,        32768,
-					65535,  65536,  128 * 1024, 256 * 1024, 1024 * 1024 };
+	static const size_t edges[] = { 0,     16,    258,        300,        32768,
+					65535, 65536, 128 * 1024, 256 * 1024, 1024 * 1024 };
 
 	(void)state;
 	for (int kind = 0; kind < KINDS; kind++) {
@@ -134,8 +134,8 @@ static void test_the_bytes_are_those_of_version_1(void **state)
 		size_t len = 300 * 1000;
 		cleanup_free uint8_t *in = make((enum kind)kind, len);
 		cleanup_free uint8_t *out = xmalloc(deflate_write_bound(len));
-		struct digest d = digest_of(
-			slice_of(out, deflate_write(z, slice_of(in, len), out)));
+		struct digest d =
+			digest_of(slice_of(out, deflate_write(z, slice_of(in, len), out)));
 		char text[DIGEST_TEXT_MAX];
 
 		deflate_write_free(z);
