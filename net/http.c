@@ -595,7 +595,9 @@ static int report_failure(struct exchange *x, const char *url, const char *metho
 				 "%s %s: the server's certificate is not trusted (%s); if it is to "
 				 "be, add its CA to the system's or name it in SSL_CERT_FILE",
 				 method, shown, detail);
-	return error_set(x->err, ERROR_NETWORK, "%s %s: %s", method, shown, detail);
+	return error_set(x->err, ERROR_NETWORK, "%s %s: %s%s", method, shown,
+			 str_starts(detail, "CONNECT tunnel") ? "by way of the proxy: " : "",
+			 detail);
 }
 
 void http_client_proxy(struct http_client *c, const char *proxy)

@@ -306,21 +306,30 @@ static struct http_client *connect_http(const struct client_repository *r)
 	return http_client_new(&http);
 }
 
-/* GET /v2/ at `url`: whether somebody answers; learns the challenge. */
-static int ping(struct client_repository *r, struct client *c, struct http_response *answer,
-		struct error *err)
+/*
+ * GET /v2/: whether somebody answers; learns the challenge. A connection that breaks is tried again
+ * where nothing else is left to try.
+ */
+static int ping(struct client_repository *r, struct client *c, bool last,
+		struct http_response *answer, struct error *err)
 {
 	cleanup_free char *url = xasprintf("%s/v2/", r->url);
 	struct http_request request = { .method = "GET", .url = url };
 
 	for (unsigned try = 1;; try++) {
-		int rc = http_perform(c->http, &request, answer, err);
+		struct error failed = { 0 };
+		int rc = http_perform(c->http, &request, answer, &failed);
+		bool broke = rc < 0 && (answer->failure == HTTP_FAILURE_TRANSFER ||
+					(last && answer->failure == HTTP_FAILURE_HANDSHAKE));
 
 		note_answer(c, answer, rc);
-		if (rc < 0)
-			return -1;
-		if (!http_status_transient(answer->status) || try == 3)
+		if (rc == 0 && !http_status_transient(answer->status))
 			return 0;
+		if (try == 3 || (rc < 0 && !broke)) {
+			if (rc < 0)
+				*err = failed;
+			return rc;
+		}
 		client_back_off(c, try);
 	}
 }
@@ -349,7 +358,7 @@ static int ping_unverified(struct client_repository *r, struct client *c,
 	c->http = connect_http(r);
 	tell(r, CLIENT_NOTE_WARNING,
 	     "its certificate is not verified, since registries.conf calls it insecure");
-	return ping(r, c, answer, err);
+	return ping(r, c, true, answer, err);
 }
 
 /* https, then for loopback and insecure hosts http. */
@@ -358,11 +367,13 @@ static int find_scheme(struct client_repository *r, struct client *c, struct htt
 {
 	bool loopback = auth_host_is_loopback(r->registry);
 	struct error over_tls = { 0 };
+	bool handshake;
 
 	if (set_address(r, "https", err) < 0)
 		return -1;
-	if (ping(r, c, answer, &over_tls) == 0)
+	if (ping(r, c, !loopback && !r->insecure, answer, &over_tls) == 0)
 		return 0;
+	handshake = answer->failure == HTTP_FAILURE_HANDSHAKE;
 	if (r->insecure && answer->failure == HTTP_FAILURE_CERTIFICATE)
 		return ping_unverified(r, c, answer, err);
 	if ((!loopback && !r->insecure) || (answer->failure != HTTP_FAILURE_CONNECT &&
@@ -375,9 +386,13 @@ static int find_scheme(struct client_repository *r, struct client *c, struct htt
 	if (!loopback)
 		tell(r, CLIENT_NOTE_WARNING,
 		     "is spoken to without TLS, since registries.conf calls it insecure");
-	if (set_address(r, "http", err) < 0)
+	if (set_address(r, "http", err) < 0 || ping(r, c, true, answer, err) < 0)
 		return -1;
-	return ping(r, c, answer, err);
+	if (answer->status != 400 || !handshake)
+		return 0;
+	if (set_address(r, "https", err) < 0) /* whoever speaks TLS says so; the line had broken */
+		return -1;
+	return ping(r, c, true, answer, err);
 }
 
 static int greet(struct client_repository *r, struct error *err)

@@ -545,7 +545,7 @@ ended() { # STATUS
 		cp -r "$LAYOUT" copy
 		big=$(find copy/blobs -size +1M)
 		chmod u+w "$big"
-		start_proxy --pause 3000000
+		start_proxy --pause 1500000
 		"$GPUIMG" push "oci:copy:v1" "docker://$REGISTRY/$way/app:1" >aside 2>&1 3>&- &
 		PUSH_PID=$!
 		wait_held

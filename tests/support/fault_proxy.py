@@ -176,6 +176,32 @@ class Connection:
             raise Reset
         return left
 
+    def line(self):
+        while b"\r\n" not in self.client.buffer:
+            if not self.client.fill():
+                raise Reset
+        text, _, self.client.buffer = self.client.buffer.partition(b"\r\n")
+        return text
+
+    def pump_chunks(self, sent):
+        """A body whose length is not said beforehand, as skopeo sends them."""
+        while True:
+            head = self.line()
+            self.server.sock.sendall(head + b"\r\n")
+            left = int(head.split(b";")[0], 16)
+            last = left == 0
+            left += 2
+            while left:
+                data = self.client.some(min(left, 65536))
+                if not data:
+                    raise Reset
+                left -= len(data)
+                sent[0] += len(data)
+                self.server.sock.sendall(data)
+                self.count(len(data))
+            if last:
+                return
+
     def answer(self, text, extra=b""):
         self.client.sock.sendall(b"HTTP/1.1 " + text + b"\r\n" + extra +
                                  b"Content-Length: 0\r\nConnection: close\r\n\r\n")
@@ -295,7 +321,11 @@ class Connection:
                 status = self.relay(method, rule)
                 if status != 100:
                     return status, False
-        left = self.pump(length, cut, sent)
+        left = 0
+        if (field(head, b"Transfer-Encoding") or "").lower() == "chunked":
+            self.pump_chunks(sent)
+        else:
+            left = self.pump(length, cut, sent)
         if action == "drop":
             self.server.head()
             raise Reset
@@ -329,6 +359,8 @@ def main(arguments):
             shared.cuts = lambda: dice.randint(least, most)
     shared.rules = [Rule(text) for text in arguments]
     listener = socket.create_server(("127.0.0.1", 0), backlog=32)
+    if shared.pause:  # little may lie in between
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 131072)
     print(listener.getsockname()[1], flush=True)
     while True:
         client, _ = listener.accept()
