@@ -287,6 +287,12 @@ check-stacks: all ## real stacks of some gigabytes: locked, built, run, scanned 
 bench: all ## ratios against umoci, skopeo and the floor
 	@tests/bench/run
 
+bench-peers: all ## the same tree through umoci, buildah, podman and docker
+	@tests/bench/peers
+
+bench-growth: all ## time and memory over bytes, files and layers: a table and build/bench/growth.svg
+	@tests/bench/growth
+
 demo: ## install what is missing, build gpuimg and a CUDA 13 image, lint and test it
 	@tests/install-deps build
 	@$(MAKE) --no-print-directory -j$$(nproc) all
@@ -330,4 +336,4 @@ clean: ## remove what was built
 	rm -rf build
 
 .PHONY: check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
-	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench demo deb dist image check-dist install clean FORCE
+	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth demo deb dist image check-dist install clean FORCE
