@@ -281,6 +281,18 @@ check-crash: all ## lock, fetch and build killed at 50 random moments
 check-kill-uploads: all ## pushes killed at 30 random positions, and resumed
 	@tests/tools/kill-uploads 30
 
+check-slow: all ## faults of registries that take minutes to give up on
+	@tests/run-large tests/slow/*.bats
+
+check-cut-line: all ## 5 GB pushed through a line that is cut every 50 to 500 MB; skopeo beside it (needs 10 GB in CUTLINE_DIR)
+	@tests/tools/cut-line 5000 5
+
+check-flat-memory: all ## the memory of push, copy and pull at 10 layers of 2 GB (needs 10 GB in FLAT_DIR)
+	@tests/tools/flat-memory 10 2000
+
+check-faults: ## the tests that docs/registry-faults.md names exist
+	@tests/check-faults
+
 check-stacks: all ## real stacks of some gigabytes: locked, built, run, scanned (needs a network, 12 GB below GPUIMG_LARGE_DIR)
 	@tests/run-large $(LARGE)
 
@@ -335,5 +347,5 @@ check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, deboot
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: check-slow check-cut-line check-flat-memory check-faults check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth demo deb dist image check-dist install clean FORCE
