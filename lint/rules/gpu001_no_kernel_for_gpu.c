@@ -47,11 +47,14 @@ static enum coverage of_set(const struct facts *facts, const struct object *o,
 	return best;
 }
 
-/* Libraries of profilers carry code for their own measurements; programs do not run it. */
+/*
+ * Libraries of profilers carry code for their own measurements; programs do not run it. PyTorch's
+ * library for CPUs holds such a profiler, CUPTI, and no kernel of its own.
+ */
 static bool is_tool(const char *name)
 {
 	static const char *const stems[] = { "libcupti", "libnvperf", "libcheckpoint",
-					     "libpcsamplingutil" };
+					     "libpcsamplingutil", "libtorch_cpu.so" };
 
 	for (size_t i = 0; i < ARRAY_LEN(stems); i++) {
 		if (str_starts(name, stems[i]))

@@ -2,6 +2,38 @@
 #include "lint/findings.h"
 #include "lint/rule.h"
 
+/* A build argument stands in the history of each step after it: one secret, told once. */
+static bool is_same(const struct config_secret *a, const struct config_secret *b)
+{
+	return str_equal(a->where, "history") && str_equal(b->where, "history") &&
+	       str_equal(a->kind, b->kind) && str_equal(a->masked, b->masked);
+}
+
+static bool told_before(const struct facts *facts, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (is_same(&facts->config_secrets.items[i], &facts->config_secrets.items[at]))
+			return true;
+	}
+	return false;
+}
+
+/* "entry 3, entry 4": all places of the same secret. */
+static const char *places_of(const struct facts *facts, size_t at)
+{
+	const struct config_secret *s = &facts->config_secrets.items[at];
+	const char *places = s->key;
+
+	for (size_t i = at + 1; i < facts->config_secrets.len; i++) {
+		const struct config_secret *other = &facts->config_secrets.items[i];
+
+		if (is_same(s, other))
+			places = arena_printf((struct arena *)&facts->arena, "%s, %s", places,
+					      other->key);
+	}
+	return places;
+}
+
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
@@ -9,10 +41,13 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	for (size_t i = 0; i < facts->config_secrets.len; i++) {
 		const struct config_secret *s = &facts->config_secrets.items[i];
 		cleanup_free char *cause = xasprintf("%s %s", s->where, s->key);
-		struct finding *f = finding_add(found, rule, "", s->layer, cause,
-						"%s %s holds a credential: %s (%s).", s->where,
-						s->key, s->kind, s->masked);
+		struct finding *f;
 
+		if (told_before(facts, i))
+			continue;
+		f = finding_add(found, rule, "", s->layer, cause,
+				"%s %s holds a credential: %s (%s).", s->where, places_of(facts, i),
+				s->kind, s->masked);
 		if (s->by_name) {
 			f->severity = SEVERITY_WARNING;
 			f->confidence = CONFIDENCE_HEURISTIC;
