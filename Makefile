@@ -275,6 +275,9 @@ check-fleet: all ## the job of `gpuimg test emit --for slurm` on a Slurm of two 
 check-roots: all ## the probe in roots of Debian 11 to 13, Ubuntu's and RHEL's shape and musl, in every mode (needs root, debootstrap and a network)
 	@GPUIMG=$O/gpuimg tests/tools/probe-roots
 
+check-lint-corpus: all ## real images made and judged: 40 of packages, wheels, the toolkit and other tools (hours, root, a network, 9 GB below GPUIMG_LARGE_DIR; IMAGES="deb12 torch-new")
+	@GPUIMG=$O/gpuimg tests/tools/lint-corpus $(IMAGES)
+
 check-crash: all ## lock, fetch and build killed at 50 random moments
 	@tests/tools/kill-moments 50
 

@@ -168,13 +168,6 @@ def torch_extras(image):
 
 
 @made
-def vllm(image):
-    "vLLM with its torch"
-    python(image, "gcc", "libc6-dev", "python3-dev")
-    image.pips()
-
-
-@made
 def onnxruntime(image):
     "onnxruntime-gpu without the CUDA wheels it opens"
     python(image)
@@ -200,13 +193,6 @@ def cupy(image):
     "CuPy for CUDA 12 with the wheels of its extra `ctk`"
     python(image)
     image.pips()
-
-
-@made
-def tensorrt_lean(image):
-    "TensorRT's lean runtime for CUDA 12"
-    python(image)
-    image.pip()
 
 
 @made
