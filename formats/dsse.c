@@ -90,6 +90,7 @@ json_t *dsse_sign(const struct key *key, const char *payload_type, struct slice 
 	dsse_encode(payload_type, payload, &text);
 	if (key_sign(key, strbuf_slice(&text), &signature, err) < 0)
 		return NULL;
+	strbuf_release(&text); /* it may be large */
 	envelope = json_object();
 	list = json_array();
 	one = json_object();

@@ -11,6 +11,7 @@
 #define ARTIFACT_COSIGN_SIGNATURE "application/vnd.dev.cosign.artifact.sig.v1+json"
 #define ANNOTATION_SIGNATURE "dev.cosignproject.cosign/signature"
 #define ANNOTATION_PREDICATE "predicateType"
+#define ANNOTATION_BUNDLE_PREDICATE "dev.sigstore.bundle.predicateType"
 /* Signed with the rest, on the subject of a bundle's statement or in a payload's "optional". */
 #define ANNOTATION_TIME "timestamp"
 #define ANNOTATION_CREATOR "creator"

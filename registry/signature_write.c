@@ -77,6 +77,7 @@ static int attest_legacy(const struct signature_request *r, const char *predicat
 	envelope = dsse_sign(r->key, DSSE_INTOTO, strbuf_slice(&statement), err);
 	if (!envelope)
 		return -1;
+	strbuf_release(&statement); /* it may be large */
 	first = json_array_get(json_object_get(envelope, "signatures"), 0);
 	json_put(first, "keyid", json_text(""));
 	json_canonical(envelope, &text);
@@ -115,10 +116,11 @@ static int put_bundle(const struct signature_request *r, const char *predicate_t
 	intoto_write(&about, &statement);
 	if (sigstore_bundle_sign(r->key, strbuf_slice(&statement), &bundle, err) < 0)
 		return -1;
+	strbuf_release(&statement); /* it may be large */
 	if (r->time_s)
 		put_time(annotations, r->time_s);
 	json_put(annotations, "dev.sigstore.bundle.content", json_text("dsse-envelope"));
-	json_put(annotations, "dev.sigstore.bundle.predicateType", json_text(predicate_type));
+	json_put(annotations, ANNOTATION_BUNDLE_PREDICATE, json_text(predicate_type));
 	artifact.bytes = strbuf_slice(&bundle);
 	return artifact_attach(r->place, &artifact, &ignored, err);
 }
