@@ -61,6 +61,14 @@ PY
 for c in sys.stdin.buffer.read().decode(): assert c == "\n" or unicodedata.category(c) not in ("Cc", "Cf"), hex(ord(c))'
 }
 
+@test "lint: entries that engines do not agree about are told once a layer" {
+	image odd
+	run -0 gpuimg lint oci:image --output json=report
+	[ "$(jq -r '[.findings[] | select(.rule == "OCI005") | .path] | sort | join(" ")' report)" = "/opaque /sparse /strange" ]
+	run -0 gpuimg lint oci:image --output json=kept
+	run -0 cmp report kept
+}
+
 @test "lint: JSON that is nested deeply" {
 	image depth 100000
 	run -3 --separate-stderr gpuimg lint oci:image

@@ -7,6 +7,7 @@
   libraries DIR MIB    libraries of 1 GiB and less that begin as real ones, gzip
   loops DIR            links that lead to each other, and paths through them
   names DIR            names with escape sequences, quotes, invalid UTF-8, 255 bytes
+  odd DIR              an unknown type, a sparse file, an attribute of overlay file systems
   depth DIR N          a configuration nested N deep
 """
 import hashlib, json, os, subprocess, sys, zlib
@@ -140,6 +141,21 @@ def names(out):
         header("./" + "d" * 50 + "/" + "n" * 100) + END)]])
 
 
+def odd(out):
+    import io, tarfile
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as t:
+        for name, records in (("opaque", {"SCHILY.xattr.trusted.overlay.opaque": "y"}), ("opaque2", {"SCHILY.xattr.trusted.overlay.opaque": "y"}),
+                              ("capable", {"SCHILY.xattr.security.capability": "x"}),
+                              ("sparse", {"GNU.sparse.numblocks": "1", "GNU.sparse.map": "0,0",
+                                          "GNU.sparse.size": "4096"})):
+            info = tarfile.TarInfo(name)
+            info.pax_headers = records
+            t.addfile(info)
+    image(out, [[Member(header("strange", 0, b"Q") + header("plain") + header("plain2", 0, b"\0") + header("plain3", 0, b"7") + END)],
+                [Member(tar.getvalue())]])
+
+
 def depth(out, n):
     text = b'{"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[]},"x":' + b"[" * n + b"]" * n + b"}"
     image(out, [], config=text)
@@ -147,4 +163,4 @@ def depth(out, n):
 
 if __name__ == "__main__":
     kind, out, rest = sys.argv[1], sys.argv[2], [int(a) if a.isdigit() else a for a in sys.argv[3:]]
-    {f.__name__: f for f in (entries, layers, bomb, libraries, loops, names, depth)}[kind](out, *rest)
+    {f.__name__: f for f in (entries, layers, bomb, libraries, loops, names, odd, depth)}[kind](out, *rest)
