@@ -1,9 +1,10 @@
 #include "cli/progress.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "formats/json.h"
 
-enum { BAR_INTERVAL_MS = 100, PLAIN_INTERVAL_MS = 5000 };
+enum { BAR_INTERVAL_MS = 100, PLAIN_INTERVAL_MS = 5000, GUESS_AFTER_MS = 2000 };
 
 struct progress progress_start(const struct invocation *in, const char *what)
 {
@@ -34,6 +35,20 @@ static void show_json(const struct progress *p, const char *name, uint64_t done,
 	fprintf(p->out->err, "%s\n", strbuf_text(&text));
 }
 
+/* ", 3 min 20 s left", or nothing while there is too little to tell from; heap. */
+static char *time_left(uint64_t rate, uint64_t left, uint64_t spent_ms)
+{
+	uint64_t s = rate ? left / rate + 1 : 0;
+
+	if (!rate || !left || spent_ms < GUESS_AFTER_MS)
+		return xstrdup("");
+	if (s < 60)
+		return xasprintf(", %" PRIu64 " s left", s);
+	if (s < 3600)
+		return xasprintf(", %" PRIu64 " min %" PRIu64 " s left", s / 60, s % 60);
+	return xasprintf(", %" PRIu64 " h %" PRIu64 " min left", s / 3600, s / 60 % 60);
+}
+
 void progress_bytes(struct progress *p, const char *name, uint64_t done, uint64_t total)
 {
 	uint64_t now = clock_ms(CLOCK_MONOTONIC), spent = MAX(now - p->start_ms, UINT64_C(1));
@@ -50,8 +65,7 @@ void progress_bytes(struct progress *p, const char *name, uint64_t done, uint64_
 		show_json(p, name, done, total);
 		return;
 	}
-	left = rate && total > done ? xasprintf(", %" PRIu64 " s left", (total - done) / rate + 1)
-				    : xstrdup("");
+	left = time_left(rate, total > done ? total - done : 0, spent);
 	fprintf(p->out->err, "%s%s: %s of %s, %s/s%s  %s%s",
 		p->kind == PROGRESS_BAR ? "\r\033[K" : "", p->what, out_size(done, a),
 		out_size(total, b), out_size(rate, r), left, name,

@@ -37,7 +37,7 @@ requests() { # METHOD REGEX
 		REGISTRY=$DIRECT
 		start_proxy "$rule * status 503"
 		SECONDS=0
-		run -3 gpuimg push oci:layout:v1 "docker://$REGISTRY/a${rule%% *}/${RANDOM}:1"
+		run -3 gpuimg push oci:layout:v1 "docker://$REGISTRY/a$RANDOM:1"
 		[[ "$output" == *"answers 503"* ]]
 		[ $SECONDS -lt 300 ]
 		[ "$(requests ${rule% *} .)" -le 30 ]
@@ -46,12 +46,14 @@ requests() { # METHOD REGEX
 
 @test "U34 a registry that stops reading is left after a minute, and asked how far it is" {
 	start_proxy "PATCH . 1 stall 90"
+	SECONDS=0
 	run -0 gpuimg push oci:layout:v1 "docker://$REGISTRY/a:1"
-	[ "$(requests PATCH .)" -ge 2 ]
+	[ $SECONDS -lt 88 ] # the proxy would have gone on
 }
 
 @test "U36 registries behind one name with different secrets: the advice names http.secret" {
 	start_persona replicas
 	run -3 gpuimg push oci:layout:v1 "docker://$REGISTRY/a:1"
+	echo "$output"
 	[[ "$output" == *"need a common http.secret"* ]]
 }
