@@ -456,8 +456,11 @@ static int after_refusal(struct engine *e, const struct client_answer *a, bool *
 		/* a session that is lost, or a way of uploading that is not known? */
 		if (str_equal(a->code, "UNSUPPORTED"))
 			return change_style(e, out_done);
-		if (e->style == UPLOAD_SINGLE ? !session_named(a) : e->refused++ > 0)
+		if (e->style == UPLOAD_SINGLE ? !session_named(a) : e->refused++ > 0) {
+			if (e->style == UPLOAD_STREAM && session_named(a)) /* others know it */
+				return restart(e, out_done, err);
 			return change_style(e, out_done);
+		}
 		return ask(e, a, out_done, err);
 	case 405:
 	case 411:
