@@ -219,9 +219,9 @@ struct stacks {
 
 /*
  * Read a manifest file (.json: strict JSON, else YAML) with what it extends. ERROR_USAGE for what
- * the user must mend (with "FILE:LINE:COLUMN: …", or "--set 'PATH=VALUE': …"), ERROR_NOT_FOUND,
- * ERROR_LIMIT. A manifest that describes several images is ERROR_USAGE: see stacks_read. Release
- * with stack_release.
+ * the user must mend (with "FILE:LINE:COLUMN: …", or "--set 'PATH=VALUE': …"; too large or too deep
+ * as well), ERROR_NOT_FOUND. A manifest that describes several images is ERROR_USAGE: see
+ * stacks_read. Release with stack_release.
  */
 int stack_read(const char *file, struct stack *out, struct error *err) MUST_USE;
 /* The same from memory, and nothing is read beside it; `file` names it. */

@@ -334,7 +334,8 @@ static int load_text(const struct loader *l, struct slice text, const struct cha
 	struct node own, below;
 
 	if ((is_json ? yaml_parse_json : yaml_parse)(text, at->file, l->arena, &own, l->err) < 0) {
-		if (l->err->code == ERROR_FORMAT)
+		/* too deep or too large is the writer's to mend, too */
+		if (l->err->code == ERROR_FORMAT || l->err->code == ERROR_LIMIT)
 			l->err->code = ERROR_USAGE;
 		return -1;
 	}

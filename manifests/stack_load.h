@@ -14,8 +14,7 @@
 enum { STACK_EXTENDS_LIMIT = 8 /* files below the one that was named */ };
 
 /*
- * Into `arena`; `file` must live as long. The tree has no key `extends` any more. ERROR_USAGE,
- * ERROR_LIMIT.
+ * Into `arena`; `file` must live as long. The tree has no key `extends` any more. ERROR_USAGE.
  */
 int stack_load(struct slice text, const char *file, const struct stack_options *options,
 	       struct arena *arena, struct node *out, struct error *err) MUST_USE;

@@ -192,8 +192,11 @@ int stacks_read(const char *file, const struct stack_options *options, struct st
 	cleanup_strbuf struct strbuf text = { 0 };
 
 	with.load = load_file;
-	if (fs_read(AT_FDCWD, file, FILE_LIMIT, &text, err) < 0)
+	if (fs_read(AT_FDCWD, file, FILE_LIMIT, &text, err) < 0) {
+		if (err->code == ERROR_LIMIT)
+			err->code = ERROR_USAGE;
 		return -1;
+	}
 	return stacks_parse(strbuf_slice(&text), file, &with, out, err);
 }
 

@@ -393,7 +393,26 @@ static void error_lines(struct slice text, struct strbuf *out)
 	}
 }
 
-/* pip's reason for people, at most `limit` bytes, without credentials. */
+/* The last lines of what pip said, for when it broke. */
+static void last_words(struct slice text, struct strbuf *out)
+{
+	struct slice last[3] = { 0 }, line;
+
+	while (slice_cut(&text, '\n', &line)) {
+		line = slice_trim(line);
+		if (!line.len)
+			continue;
+		last[0] = last[1];
+		last[1] = last[2];
+		last[2] = line;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(last); i++) {
+		if (last[i].len)
+			add_sentence(out, last[i]);
+	}
+}
+
+/* pip's reason for people, at most `limit` bytes, without credentials; empty: it gave none. */
 static void pip_message(const struct process_result *result, size_t limit, struct strbuf *out)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
@@ -401,8 +420,6 @@ static void pip_message(const struct process_result *result, size_t limit, struc
 	conflict_lines(strbuf_slice(&result->out_stdout), &text);
 	if (!text.len)
 		error_lines(strbuf_slice(&result->out_stderr), &text);
-	if (!text.len)
-		strbuf_adds(&text, "pip gave no reason");
 	pip_without_credentials(out, strbuf_text(&text));
 	if (out->len > limit)
 		strbuf_truncate(out, limit);
@@ -519,6 +536,22 @@ static int diagnose(struct pip_call *call, const char *message, struct strbuf *o
 	return 0;
 }
 
+/* It ended without a reason as it gives them: that is no word about the wheels. */
+static int broken(const struct pip_call *call, const struct process_result *result,
+		  struct error *err)
+{
+	cleanup_strbuf struct strbuf words = { 0 }, shown = { 0 };
+
+	last_words(strbuf_slice(&result->out_stderr), &words);
+	pip_without_credentials(&shown, strbuf_text(&words));
+	if (shown.len > 300)
+		strbuf_truncate(&shown, 300);
+	return error_set(err, ERROR_SYSTEM, "source %s: pip ended with status %d%s%s",
+			 call->request->source->id, result->exit_status,
+			 shown.len ? "; its last words: " : " and said nothing",
+			 strbuf_text(&shown));
+}
+
 static int unsatisfiable(struct pip_call *call, const struct process_result *result,
 			 struct error *err)
 {
@@ -554,6 +587,10 @@ static int pip_failed(struct pip_call *call, const struct process_result *result
 	if (result->exit_status < 0)
 		return error_set(err, ERROR_SYSTEM, "pip was ended by signal %d", result->signal);
 	pip_message(result, 380, &message);
+	if (!message.len && !is_network(text))
+		return broken(call, result, err);
+	if (!message.len)
+		strbuf_adds(&message, "it gave no reason");
 	if (strstr(text, "DO NOT MATCH THE HASHES"))
 		return error_set(err, ERROR_INTEGRITY, "source %s: %s", id, strbuf_text(&message));
 	if (is_network(text))

@@ -32,6 +32,7 @@ int wheel_target_of(const struct source_context *context, const struct source_re
  *         ERROR_INTEGRITY a wheel is not what the requirements file's hashes say
  *         ERROR_NETWORK   the index does not answer, or refuses
  *         ERROR_NOT_FOUND no python3, or none with a pip that writes reports (22.2)
+ *         ERROR_SYSTEM    pip broke: its last words
  */
 int pip_resolve(const struct source_context *context, const struct source_request *request,
 		const struct wheel_target *target, json_t **out_report, bool *out_warned,

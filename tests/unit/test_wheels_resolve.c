@@ -523,7 +523,13 @@ static void test_what_pip_says_decides_the_error(void **state)
 	      "", ERROR_NETWORK, "could not reach its index");
 	fails("", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n", "",
 	      ERROR_INTEGRITY, "DO NOT MATCH THE HASHES");
-	fails("", "", "", ERROR_VERDICT, "pip gave no reason");
+	fails("", "", "", ERROR_SYSTEM, "pip ended with status 1 and said nothing");
+	fails("",
+	      "Traceback (most recent call last):\n  File \"x\"\n\n"
+	      "ImportError: at https://me:secret@pip.example.org/\n",
+	      "", ERROR_SYSTEM,
+	      "status 1; its last words: Traceback (most recent call last):; File \"x\"; "
+	      "ImportError: at https://pip.example.org/");
 }
 
 static void test_a_conflict_is_told_with_who_wants_what(void **state)
