@@ -188,6 +188,30 @@ static void test_what_one_push_learns_the_next_knows(void **state)
 	upload_host_close(h);
 }
 
+static void test_what_was_measured_goes_before_the_name_and_older_lessons(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	struct upload_host *h = upload_host_open(dir, "h.example", NULL, NULL);
+	struct host_facts measured = { .resume = ANSWER_YES,
+				       .referrers = ANSWER_NO,
+				       .persona = persona_named("quay") };
+	struct host_facts facts;
+
+	(void)state;
+	upload_host_body_max(h, 8 * MIB);
+	upload_host_measured(h, &measured);
+	upload_host_close(h);
+	h = upload_host_open(dir, "h.example", NULL, NULL);
+	facts = upload_host_facts(h);
+	assert_int_equal(facts.body_max, 0);
+	assert_int_equal(facts.referrers, ANSWER_NO);
+	assert_string_equal(upload_host_persona(h)->name, "quay");
+	upload_host_close(h);
+	h = upload_host_open(dir, "h.example", NULL, persona_named("zot")); /* the user's word */
+	assert_string_equal(upload_host_persona(h)->name, "zot");
+	upload_host_close(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_facts_grow_old),
 		cmocka_unit_test(test_what_is_no_record_is_nothing),
 		cmocka_unit_test(test_what_one_push_learns_the_next_knows),
+		cmocka_unit_test(test_what_was_measured_goes_before_the_name_and_older_lessons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
