@@ -23,7 +23,11 @@ static void tell(const struct rule *rule, const struct facts *facts, struct find
 {
 	char size[32], largest[32];
 
-	if (t->first)
+	if (t->objects == 1)
+		finding_add(found, rule, t->first->path, facts_layer(facts, t->first->node), cause,
+			    "%s carries %s for debuggers.", t->first->path,
+			    out_size(t->bytes, size));
+	else if (t->first)
 		finding_add(found, rule, t->first->path, facts_layer(facts, t->first->node), cause,
 			    "%zu %s carry %s for debuggers; the most, %s, is in %s.", t->objects,
 			    what, out_size(t->bytes, size), out_size(t->largest, largest),
