@@ -2,13 +2,11 @@
 
 #include "base/alloc.h"
 #include "manifests/stack_check.h"
+#include "manifests/stack_key_tables.h"
 
 /* Enums are written through the table as unsigned. */
 _Static_assert(sizeof(enum stack_profile) == sizeof(unsigned), "enum of another size");
 _Static_assert(sizeof(enum compression) == sizeof(unsigned), "enum of another size");
-
-#define AT(type, member) (uint32_t) offsetof(struct type, member)
-#define KEYS(table) .keys = (table), .key_count = ARRAY_LEN(table)
 
 static const char *const compat_choices[] = { "auto", "always", "never", NULL };
 static const char *const libraries_choices[] = { "auto", "wheels", "system", NULL };
@@ -609,125 +607,6 @@ static const struct stack_section test_section = {
 	.help = "How the built image is tried.",
 };
 
-static const struct stack_key exclude_keys[] = {
-	{ .name = "cuda",
-	  .type = KEY_TEXT,
-	  .offset = AT(stack_exclude, cuda),
-	  .fallback = "any",
-	  .help = "A value of that axis." },
-	{ .name = "cudnn",
-	  .type = KEY_TEXT,
-	  .offset = AT(stack_exclude, cudnn),
-	  .fallback = "any",
-	  .help = "A value of that axis." },
-	{ .name = "nccl",
-	  .type = KEY_TEXT,
-	  .offset = AT(stack_exclude, nccl),
-	  .fallback = "any",
-	  .help = "A value of that axis." },
-	{ .name = "python",
-	  .type = KEY_TEXT,
-	  .offset = AT(stack_exclude, python),
-	  .fallback = "any",
-	  .help = "A value of that axis." },
-	{ .name = "torch",
-	  .type = KEY_TEXT,
-	  .offset = AT(stack_exclude, torch),
-	  .fallback = "any",
-	  .help = "A value of that axis." },
-	{ .name = "tensorflow",
-	  .type = KEY_TEXT,
-	  .offset = AT(stack_exclude, tensorflow),
-	  .fallback = "any",
-	  .help = "A value of that axis." },
-	{ .name = "jax",
-	  .type = KEY_TEXT,
-	  .offset = AT(stack_exclude, jax),
-	  .fallback = "any",
-	  .help = "A value of that axis." },
-};
-
-static const struct stack_section exclude_section = {
-	.title = "matrix.exclude[]",
-	KEYS(exclude_keys),
-	.size = sizeof(struct stack_exclude),
-	.place_offset = AT(stack_exclude, place),
-	.plain_offset = STACK_NO_OFFSET,
-	.help = "Combinations that are left out: those with all the values named.",
-};
-
-static const struct stack_key matrix_keys[] = {
-	{ .name = "cuda",
-	  .type = KEY_TEXTS,
-	  .distinct = true,
-	  .offset = AT(stack_matrix, cuda),
-	  .check = stack_check_axis,
-	  .help = "Values of `stack.cuda`." },
-	{ .name = "cudnn",
-	  .type = KEY_TEXTS,
-	  .distinct = true,
-	  .offset = AT(stack_matrix, cudnn),
-	  .check = stack_check_axis,
-	  .help = "Values of `stack.cudnn`." },
-	{ .name = "nccl",
-	  .type = KEY_TEXTS,
-	  .distinct = true,
-	  .offset = AT(stack_matrix, nccl),
-	  .check = stack_check_axis,
-	  .help = "Values of `stack.nccl`." },
-	{ .name = "python",
-	  .type = KEY_TEXTS,
-	  .distinct = true,
-	  .offset = AT(stack_matrix, python),
-	  .check = stack_check_axis,
-	  .help = "Values of `stack.python`." },
-	{ .name = "torch",
-	  .type = KEY_TEXTS,
-	  .distinct = true,
-	  .offset = AT(stack_matrix, torch),
-	  .check = stack_check_axis,
-	  .help = "Values of `stack.framework.torch`." },
-	{ .name = "tensorflow",
-	  .type = KEY_TEXTS,
-	  .distinct = true,
-	  .offset = AT(stack_matrix, tensorflow),
-	  .check = stack_check_axis,
-	  .help = "Values of `stack.framework.tensorflow`." },
-	{ .name = "jax",
-	  .type = KEY_TEXTS,
-	  .distinct = true,
-	  .offset = AT(stack_matrix, jax),
-	  .check = stack_check_axis,
-	  .help = "Values of `stack.framework.jax`." },
-	{ .name = "exclude",
-	  .type = KEY_LIST,
-	  .offset = AT(stack_matrix, excludes),
-	  .count_offset = AT(stack_matrix, exclude_count),
-	  .section = &exclude_section,
-	  .help = "Combinations that are left out." },
-};
-
-static const struct stack_section matrix_section = {
-	.title = "matrix",
-	KEYS(matrix_keys),
-	.place_offset = AT(stack_matrix, place),
-	.plain_offset = STACK_NO_OFFSET,
-	.help = "Several images from one manifest: one for each combination of the values, such "
-		"as\n"
-		"`matrix: { cuda: [\"12.6\", \"13.0\"], python: [\"3.11\", \"3.12\"] }`. Each "
-		"value takes its place in\n"
-		"`stack`, where the key must not stand as well. `name` and `tag` are templates "
-		"then:\n"
-		"`tag: \"{cuda}-py{python}\"`, with a trailing `.*` of the value left out, and no "
-		"two images\n"
-		"may have the same name and tag. A variant is called by its values, "
-		"`cuda13.0-python3.12`\n"
-		"(in the order of the table below), and has a lock of its own,\n"
-		"`stack.cuda13.0-python3.12.lock.json`. `lock` and `build` do all of them, or "
-		"those named with\n"
-		"`--variant`. At most 64 combinations.",
-};
-
 static const struct stack_key top_keys[] = {
 	{ .name = "gpuimg",
 	  .type = KEY_TEXT,
@@ -777,7 +656,7 @@ static const struct stack_key top_keys[] = {
 	{ .name = "matrix",
 	  .type = KEY_SECTION,
 	  .offset = AT(stack, matrix),
-	  .section = &matrix_section,
+	  .section = &stack_matrix_section,
 	  .help = "Several images from one manifest." },
 	{ .name = "stages",
 	  .type = KEY_MAP,
@@ -898,116 +777,4 @@ const char *stack_nearest(const char *word, const char *const *candidates, size_
 		}
 	}
 	return nearest;
-}
-
-static void add_value(const struct stack_key *key, struct strbuf *out)
-{
-	switch (key->type) {
-	case KEY_TEXT:
-		strbuf_adds(out, "text");
-		return;
-	case KEY_CHOICE:
-	case KEY_ENUM:
-	case KEY_FLAG:
-		for (size_t i = 0; key->choices[i]; i++)
-			strbuf_addf(out, "%s`%s`", i ? ", " : "", key->choices[i]);
-		return;
-	case KEY_UINT:
-		strbuf_adds(out, "whole number");
-		return;
-	case KEY_SIZE:
-		strbuf_adds(out, "size (`512MiB`)");
-		return;
-	case KEY_TEXTS:
-		strbuf_adds(out, "list of text");
-		return;
-	case KEY_PAIRS:
-		strbuf_adds(out, "map of text");
-		return;
-	case KEY_SECTION:
-		strbuf_adds(out, "map");
-		return;
-	case KEY_LIST:
-		strbuf_adds(out, "list of maps");
-		return;
-	case KEY_MAP:
-		strbuf_adds(out, "map of maps");
-		return;
-	case KEY_PACKAGES:
-		strbuf_adds(out, "map of lists");
-		return;
-	}
-}
-
-static void add_section(const struct stack_section *section, struct strbuf *out)
-{
-	if (*section->title)
-		strbuf_addf(out, "\n## `%s`\n\n%s\n", section->title, section->help);
-	strbuf_adds(out, "\n| key | value | absent | meaning |\n| --- | --- | --- | --- |\n");
-	for (size_t i = 0; i < section->key_count; i++) {
-		const struct stack_key *key = &section->keys[i];
-
-		strbuf_addf(out, "| `%s` | ", key->name);
-		add_value(key, out);
-		strbuf_addf(out, " | %s | %s",
-			    key->required   ? "refused"
-			    : key->fallback ? key->fallback
-					    : "–",
-			    key->help);
-		if (key->section)
-			strbuf_addf(out, " See `%s`.", key->section->title);
-		strbuf_adds(out, " |\n");
-	}
-	for (size_t i = 0; i < section->key_count; i++) {
-		if (section->keys[i].section)
-			add_section(section->keys[i].section, out);
-	}
-}
-
-void stack_section_markdown(const struct stack_section *section, struct strbuf *out)
-{
-	add_section(section, out);
-}
-
-static const char overlays[] =
-	"\n## Overlays\n\n"
-	"A manifest may stand on another: `extends: common.yaml`, named from the folder of the "
-	"file\n"
-	"that says so, up to 8 files deep and never in a circle. What it says itself goes over "
-	"what the\n"
-	"extended file says: maps merge key by key, lists and single values replace, and a key "
-	"with\n"
-	"nothing after it (`base:`) takes away what was there. Keys keep the order in which they "
-	"first\n"
-	"appear and new ones follow, so a new stage becomes the last one, the image. Relative "
-	"paths start\n"
-	"at the folder of the manifest that was named on the command line, wherever they stand.\n\n"
-	"`--set PATH=VALUE` of `lock`, `build` and `resolve` goes over all files: `--set "
-	"stack.cuda=12.6`,\n"
-	"`--set stack.gpus=a100,h100`, `--set stages.runtime.packages.os='[g++, make]'`. Lists "
-	"are\n"
-	"written with commas or as YAML, maps and lists of maps as YAML; a map merges.\n"
-	"`gpuimg resolve --print-manifest` prints what comes of it.\n\n"
-	"A lock belongs to the merged manifest, not to the text of its files: comments, layout "
-	"and\n"
-	"defaults that are written out change nothing, a value that changes makes it stale, and so "
-	"does\n"
-	"a requirements file or a `pylock.toml`.\n\n"
-	"Private package indexes: what pip would show them is shown for their wheels too, when "
-	"they are\n"
-	"locked and when they are fetched: `user:secret@` in `PIP_INDEX_URL`, "
-	"`PIP_EXTRA_INDEX_URL` or\n"
-	"pip's configuration for the same server, else the netrc file. None of it is in a lock, a "
-	"log or\n"
-	"an error text.\n";
-
-void stack_keys_markdown(struct strbuf *out)
-{
-	strbuf_addf(out,
-		    "# The stack manifest\n\n"
-		    "<!-- Made from the table in manifests/stack_keys.c by `make docs`. -->\n\n"
-		    "%s\n",
-		    stack_top.help);
-	strbuf_adds(out, overlays);
-	add_section(&stack_top, out);
 }
