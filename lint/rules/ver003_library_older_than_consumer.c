@@ -45,6 +45,30 @@ static const char *pinned(const struct facts *facts, const struct package *frame
 	return NULL;
 }
 
+/* "9.8" of "Requires-Dist: nvidia-cudnn-cu12<10.0,>=9.8; extra == …"; NULL: no lower bound. */
+static const char *bound(const struct facts *facts, const struct package *framework,
+			 const char *distribution)
+{
+	const char *path = arena_printf(arena_of(facts), "%s/METADATA", framework->path);
+	struct slice rest = facts_text(facts, path), line;
+	cleanup_free char *start = xasprintf("Requires-Dist: %s", distribution);
+
+	while (slice_cut(&rest, '\n', &line) && slice_trim(line).len) {
+		const char *text, *at;
+
+		if (!slice_starts(line, start))
+			continue;
+		line.len = MIN(line.len, strcspn((const char *)line.data, ";\n"));
+		text = arena_slice(arena_of(facts), line);
+		at = strstr(text, "=="); /* what was pinned is a bound, too */
+		at = at ? at : strstr(text, ">=");
+		if (at)
+			return arena_printf(arena_of(facts), "%.*s",
+					    (int)strspn(at + 2, "0123456789."), at + 2);
+	}
+	return NULL;
+}
+
 static bool is_older(const char *version, const char *pin, unsigned numbers)
 {
 	for (unsigned i = 0; i < numbers; i++) {
@@ -76,6 +100,61 @@ static void check_edge(const struct rule *rule, const struct facts *facts, struc
 	}
 }
 
+/*
+ * Frameworks that open the libraries when they start, and the file that does. Their bounds are
+ * those of an extra, so that nothing else looks at them.
+ */
+static const struct {
+	const char *distribution, *opener;
+} openers[] = {
+	{ "jax-cuda12-plugin", "jax_plugins/xla_cuda12/xla_cuda_plugin.so" },
+	{ "jax-cuda13-plugin", "jax_plugins/xla_cuda13/xla_cuda_plugin.so" },
+	{ "tensorflow", "tensorflow/libtensorflow_cc.so.2" },
+	{ "tensorflow", "tensorflow/libtensorflow_framework.so.2" },
+};
+
+/* The library of the bound's own major, as the opener finds it. */
+static void check_opened(const struct rule *rule, const struct facts *facts, struct findings *found,
+			 const struct package *framework, const struct object *opener, size_t pin)
+{
+	struct loader_link from = { .object = opener, .path = opener->path };
+	const char *least = bound(facts, framework, pins[pin].distribution), *version;
+	cleanup_free char *name = NULL;
+	struct loader_hit hit;
+
+	if (!least)
+		return;
+	name = xasprintf("%s%" PRIu64, pins[pin].library, dotted_number(least, 0));
+	if (!loader_find(facts->loader, &from, name, LOADER_CACHE_REBUILT, &hit))
+		return;
+	version = library_version(facts, hit.object);
+	if (version && is_older(version, least, pins[pin].numbers))
+		finding_add(found, rule, opener->path, facts_layer(facts, opener->node), name,
+			    "%s of %s %s wants %s of version %s or newer and gets %s of version "
+			    "%s, found by %s.",
+			    opener->path, framework->name, framework->version, name, least,
+			    hit.path, version, hit.via);
+}
+
+static void check_openers(const struct rule *rule, const struct facts *facts,
+			  struct findings *found)
+{
+	for (size_t i = 0; i < ARRAY_LEN(openers); i++) {
+		const struct package *wheel = wheel_in(facts, NULL, openers[i].distribution);
+		const struct object *opener;
+
+		if (!wheel)
+			continue;
+		opener = facts_object(facts, arena_printf(arena_of(facts), "%s/%s",
+							  path_dir(facts, wheel->path),
+							  openers[i].opener));
+		for (size_t k = 0; opener && k < ARRAY_LEN(pins); k++)
+			check_opened(rule, facts, found, wheel, opener, k);
+		if (opener && str_equal(openers[i].distribution, "tensorflow"))
+			break; /* the two files are one framework */
+	}
+}
+
 /* What the wheels themselves hold is a matter of pins, and another rule's. */
 static bool is_of_site(const char *site, const struct object *o)
 {
@@ -90,6 +169,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	const char *own = site ? arena_printf(arena_of(facts), "%s/torch/", site) : NULL;
 
 	(void)err;
+	check_openers(rule, facts, found);
 	for (size_t i = 0; own && i < facts->objects.len; i++) {
 		const struct object *o = &facts->objects.items[i];
 		const struct loader_edge *e;
@@ -117,6 +197,8 @@ const struct rule rule_ver003 = {
 	       "not "
 	       "there.",
 	.fix = "Remove the older copy from the search path, or update it.",
-	.sources = "cuDNN API reference, \"Backward Compatibility\"; PyTorch wheel metadata",
+	.sources = "cuDNN API reference, \"Backward Compatibility\"; metadata of the wheels of "
+		   "PyTorch, "
+		   "JAX and TensorFlow",
 	.check = check,
 };
