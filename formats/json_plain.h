@@ -8,9 +8,7 @@
 #ifndef FORMATS_JSON_PLAIN_H
 #define FORMATS_JSON_PLAIN_H
 
-#include <jansson.h>
-
-#include "base/slice.h"
+#include "formats/json.h"
 
 /* The caller's; NULL when the text is not plain, be it JSON or not. */
 json_t *json_plain(struct slice text);
