@@ -3,7 +3,7 @@
 
 sparse_blob() { # FILE: into the layout; prints its descriptor, less the media type
 	local hex
-	hex=$(sha256sum "$1" | cut -d' ' -f1)
+	hex=$(openssl dgst -sha256 -r "$1" | cut -d" " -f1)
 	mv "$1" "layout/blobs/sha256/$hex"
 	printf '"digest":"sha256:%s","size":%s' "$hex" "$(stat -c %s "layout/blobs/sha256/$hex")"
 }
