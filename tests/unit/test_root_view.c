@@ -1,4 +1,5 @@
-/* Both ways of making a container's root, with the modes that use them, on a root without anything. */
+/* Both ways of making a container's root, with the modes that use them, on a root without anything.
+ */
 #include "tests/support/test.h"
 
 #include "base/fs.h"
