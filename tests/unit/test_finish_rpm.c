@@ -33,7 +33,13 @@ static void open_site(struct site *s)
 	struct error err = { 0 };
 
 	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
-	s->solved = (struct lock_stack){ "", "", "", "", "", "" };
+	s->solved = (struct lock_stack){ .driver = "",
+					 .cuda = "",
+					 .cudnn = "",
+					 .nccl = "",
+					 .python = "",
+					 .cuda_release = "",
+					 .require_cuda = "" };
 	s->finish = (struct finish){ .rootfs = &s->rootfs,
 				     .stack = &s->stack,
 				     .stage = &s->stack.stages[0],

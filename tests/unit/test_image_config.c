@@ -31,7 +31,13 @@ static void make(struct site *s, const char *section, const char *image, const c
 						.cuda_programs = *cuda != '\0' };
 
 	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
-	s->solved = (struct lock_stack){ ">=580", cuda, "", "", "", require };
+	s->solved = (struct lock_stack){ .driver = ">=580",
+					 .cuda = cuda,
+					 .cudnn = "",
+					 .nccl = "",
+					 .python = "",
+					 .cuda_release = "",
+					 .require_cuda = require };
 	image_config_make(&request, &s->arena, &s->config);
 }
 
@@ -87,7 +93,13 @@ static void make_over(struct site *s, const char *image, const char *text, size_
 
 	assert_ok(config_parse(slice_str(text), &s->arena, &base.config, &err), err);
 	assert_ok(stack_parse(slice_str(manifest), "stack.yaml", &s->stack, &err), err);
-	s->solved = (struct lock_stack){ "", "", "", "", "", "" };
+	s->solved = (struct lock_stack){ .driver = "",
+					 .cuda = "",
+					 .cudnn = "",
+					 .nccl = "",
+					 .python = "",
+					 .cuda_release = "",
+					 .require_cuda = "" };
 	image_config_make(&request, &s->arena, &s->config);
 }
 
