@@ -211,7 +211,7 @@ static void make_config(struct build *b, struct rootfs *r, const struct base_ima
 	struct rootfs_node *programs = rootfs_resolve(r, "usr/local/cuda/bin");
 	struct image_config config;
 
-	request.cuda_programs = programs && programs->tar.type == TAR_DIR;
+	request.cuda_programs = programs && programs->tar->type == TAR_DIR;
 	request.bash = rootfs_resolve(r, "bin/bash") != NULL;
 	image_config_make(&request, &b->result->arena, &config);
 	config_write(&config, &record->config);

@@ -76,10 +76,10 @@ static void take_parts(struct build_plan *out, struct build_plan_image *image,
 	for (size_t i = 0; i < part->nodes.len; i++) {
 		const struct rootfs_node *n = part->nodes.items[i];
 
-		if (!n || n->owner != c || n->index != i || n->tar.type == TAR_DIR || !n->layer)
+		if (!n || n->owner != c || n->index != i || n->tar->type == TAR_DIR || !n->layer)
 			continue;
 		there[n->layer - 1] = true;
-		bytes[n->layer - 1] += n->tar.type == TAR_FILE ? n->tar.size : 0;
+		bytes[n->layer - 1] += n->tar->type == TAR_FILE ? n->tar->size : 0;
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct build_plan_part *p;

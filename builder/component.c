@@ -206,8 +206,10 @@ static const struct tar_xattr *copy_xattrs(struct arena *arena, const struct tar
 
 struct component_entry *component_add(struct component *c, const struct tar_entry *tar)
 {
-	struct component_entry *e = vec_add(&c->entries);
+	struct component_entry *e;
 
+	assert(!c->settled);
+	e = vec_add(&c->entries);
 	e->tar = *tar;
 	e->tar.path = arena_strdup(&c->arena, tar->path);
 	e->tar.link = arena_strdup(&c->arena, tar->link ? tar->link : "");

@@ -148,6 +148,7 @@ struct component {
 		size_t len, cap;
 	} controls; /* its other control files: shlibs, symbols, templates … */
 	bool requested, toolkit;
+	bool settled; /* no entry is added any more: pointers to them last */
 };
 
 struct component *component_new(enum component_kind kind, const char *name, const char *version);

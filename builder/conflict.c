@@ -9,11 +9,11 @@ static int same(const struct rootfs_node *old, const struct component_entry *e,
 {
 	struct digest a, b;
 
-	if (old->tar.type != tar->type)
+	if (old->tar->type != tar->type)
 		return 0;
 	if (tar->type == TAR_SYMLINK)
-		return str_equal(old->tar.link, tar->link);
-	if (tar->type != TAR_FILE || old->tar.size != tar->size || old->tar.mode != tar->mode)
+		return str_equal(old->tar->link, tar->link);
+	if (tar->type != TAR_FILE || old->tar->size != tar->size || old->tar->mode != tar->mode)
 		return 0;
 	if (rootfs_digest(rootfs_entry(old), &a, err) < 0 || rootfs_digest(e, &b, err) < 0)
 		return -1;
@@ -76,7 +76,7 @@ static int over_base(const struct rootfs_node *old, const struct component *c,
 
 	if (equal < 0)
 		return error_wrap(err, "compare /%s of %s and the base image", tar->path, c->name);
-	if (equal && (old->tar.uid != tar->uid || old->tar.gid != tar->gid))
+	if (equal && (old->tar->uid != tar->uid || old->tar->gid != tar->gid))
 		equal = 0;
 	*out = equal ? CONFLICT_OLD_STAYS : CONFLICT_NEW_WINS;
 	return 0;
@@ -89,7 +89,7 @@ int conflict_settle(const struct rootfs_node *old, const struct component *c,
 	const struct component *was = old->owner;
 	int equal;
 
-	assert(was && old->tar.type != TAR_DIR);
+	assert(was && old->tar->type != TAR_DIR);
 	*out = CONFLICT_OLD_STAYS;
 	if (was == c) { /* an archive may name a path twice: the last counts, as in tar */
 		*out = CONFLICT_NEW_WINS;

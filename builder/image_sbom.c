@@ -56,12 +56,12 @@ void image_sbom_put_path(struct strbuf *out, const char *path)
 /* A folder that is only implied is part of what lies in it; anything else has an owner. */
 static int check_owned(const struct rootfs_node *n, struct error *err)
 {
-	if (n->owner || n->tar.type == TAR_DIR)
+	if (n->owner || n->tar->type == TAR_DIR)
 		return 0;
 	return error_set(err, ERROR_INTEGRITY,
 			 "/%s: belongs to no package, file of the manifest or action, so it must "
 			 "not be in the image",
-			 n->tar.path);
+			 n->tar->path);
 }
 
 static void read_system(struct sbom_account *b)
@@ -249,20 +249,21 @@ static struct sbom_component *row_of(struct sbom_account *b, const struct compon
 static int take_library(struct sbom_account *b, struct sbom_component *row,
 			const struct component *c, const struct rootfs_node *n, struct error *err)
 {
-	const char *name = strrchr(n->tar.path, '/') ? strrchr(n->tar.path, '/') + 1 : n->tar.path;
+	const char *name =
+		strrchr(n->tar->path, '/') ? strrchr(n->tar->path, '/') + 1 : n->tar->path;
 	const char *says = redistribution_of(&b->redistribution, name);
 	bool loose = c->kind == COMPONENT_WHEEL || c->kind == COMPONENT_REDIST ||
 		     c->kind == COMPONENT_TREE || c->kind == COMPONENT_STAGE;
 	struct sbom_library *library;
 
-	if (n->tar.type != TAR_FILE || !((loose && sbom_is_library(n->tar.path)) || says))
+	if (n->tar->type != TAR_FILE || !((loose && sbom_is_library(n->tar->path)) || says))
 		return 0;
 	if (c->kind == COMPONENT_FINISH || c->kind == COMPONENT_BASE)
 		return 0; /* the stub is ours */
 	if (!says && c->license && redistribution_governs(c->license))
 		says = "named in no list of what may be handed on";
 	library = vec_add(&row->libraries);
-	library->path = arena_printf(&b->sbom->arena, "/%s", n->tar.path);
+	library->path = arena_printf(&b->sbom->arena, "/%s", n->tar->path);
 	library->redistribution = says ? arena_strdup(&b->sbom->arena, says) : NULL;
 	library->has_digest = true;
 	return rootfs_digest(rootfs_entry(n), &library->digest, err);
@@ -282,12 +283,12 @@ static int take_nodes(struct sbom_account *b, struct error *err)
 		if (rc < 0 || !n->owner)
 			continue;
 		row = row_of(b, n->owner);
-		if (n->tar.type == TAR_DIR)
+		if (n->tar->type == TAR_DIR)
 			continue;
 		row->files++;
 		rc = take_library(b, row, n->owner, n, err);
 		if (rc < 0)
-			error_wrap(err, "%s: /%s", row->name, n->tar.path);
+			error_wrap(err, "%s: /%s", row->name, n->tar->path);
 	}
 	vec_release(&nodes);
 	return rc;
@@ -421,7 +422,7 @@ int image_sbom_write_files(struct assembled *tree, struct sink *sink, struct err
 
 		strbuf_truncate(&line, 0);
 		strbuf_addf(&line, "%s\t", owner);
-		image_sbom_put_path(&line, n->tar.path);
+		image_sbom_put_path(&line, n->tar->path);
 		strbuf_addc(&line, '\n');
 		rc = check_owned(n, err);
 		if (rc == 0)

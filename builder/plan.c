@@ -84,7 +84,7 @@ static int compare_nodes(const void *a, const void *b)
 {
 	const struct rootfs_node *const *x = a, *const *y = b;
 
-	return rootfs_compare((*x)->tar.path, (*y)->tar.path);
+	return rootfs_compare((*x)->tar->path, (*y)->tar->path);
 }
 
 /* The links to `file`, right after it. `nodes` is sorted. */
@@ -95,9 +95,9 @@ static void push_links(struct maker *m, struct layer_entries *out, const struct 
 		struct rootfs_node *n = links->items[i];
 
 		if (rootfs_file(m->rootfs, n) == file) {
-			struct tar_entry *tar = copy_tar(m, &n->tar);
+			struct tar_entry *tar = copy_tar(m, n->tar);
 
-			tar->link = file->tar.path;
+			tar->link = file->tar->path;
 			tar->size = 0;
 			((struct layer_entry *)vec_add(out))->tar = tar;
 		}
@@ -114,8 +114,8 @@ static int push_copy(struct maker *m, struct layer_entries *out, const struct co
 	if (!e)
 		return error_set(err, ERROR_FORMAT,
 				 "%s: /%s is a hard link to \"%s\", which is not in it", c->name,
-				 n->tar.path, n->tar.link);
-	tar = copy_tar(m, &n->tar);
+				 n->tar->path, n->tar->link);
+	tar = copy_tar(m, n->tar);
 	tar->type = TAR_FILE;
 	tar->link = "";
 	tar->size = e->tar.size;
@@ -134,11 +134,11 @@ static int push_part(struct maker *m, const struct rootfs_part *part, struct lay
 		struct rootfs_node *n = part->nodes.items[i];
 		struct rootfs_node *file;
 
-		if (!n || n->owner != c || n->index != i || n->tar.type == TAR_DIR)
+		if (!n || n->owner != c || n->index != i || n->tar->type == TAR_DIR)
 			continue;
 		file = rootfs_file(m->rootfs, n);
-		if (n->tar.type == TAR_HARDLINK && file && file->owner == c &&
-		    file->tar.type == TAR_FILE)
+		if (n->tar->type == TAR_HARDLINK && file && file->owner == c &&
+		    file->tar->type == TAR_FILE)
 			vec_push(&links, n);
 		else
 			vec_push(&nodes, n);
@@ -149,12 +149,12 @@ static int push_part(struct maker *m, const struct rootfs_part *part, struct lay
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
 		const struct rootfs_node *n = nodes.items[i];
 
-		if (n->tar.type == TAR_HARDLINK) {
+		if (n->tar->type == TAR_HARDLINK) {
 			rc = push_copy(m, out, c, n, err);
 			continue;
 		}
-		push_file(m, out, &n->tar, c, rootfs_entry(n));
-		if (links.len && n->tar.type == TAR_FILE)
+		push_file(m, out, n->tar, c, rootfs_entry(n));
+		if (links.len && n->tar->type == TAR_FILE)
 			push_links(m, out, &links, n);
 	}
 	vec_release(&nodes);
@@ -180,12 +180,12 @@ static void need_dir(struct maker *m, const struct plan_group *g, struct map *di
 
 	if (map_has(dirs, path))
 		return;
-	assert(n && n->tar.type == TAR_DIR);
+	assert(n && n->tar->type == TAR_DIR);
 	tar = arena_alloc(&m->plan->arena, sizeof(*tar));
 	if (n->owner && in_group(m, g, n->owner))
-		*tar = n->tar;
+		*tar = *n->tar;
 	else
-		rootfs_default_dir(n->tar.path, tar);
+		rootfs_default_dir(n->tar->path, tar);
 	map_put(dirs, path, tar);
 }
 
@@ -219,7 +219,7 @@ static void push_whiteouts(struct maker *m, struct layer_entries *out)
 	const uint8_t *identity = memcpy(arena_alloc(&m->plan->arena, 32), empty.bytes, 32);
 
 	for (size_t i = 0; i < m->rootfs->removed.len; i++) {
-		const char *path = m->rootfs->removed.items[i]->tar.path;
+		const char *path = m->rootfs->removed.items[i]->tar->path;
 		const char *slash = strrchr(path, '/');
 		size_t dir = slash ? (size_t)(slash - path) + 1 : 0;
 		struct tar_entry *tar = arena_alloc(&m->plan->arena, sizeof(*tar));
@@ -284,12 +284,12 @@ static void set_dirs_right(struct maker *m, struct map *dirs)
 		struct rootfs_node *n = nodes.items[i];
 		const struct tar_entry *set, *here;
 
-		if (n->tar.type != TAR_DIR)
+		if (n->tar->type != TAR_DIR)
 			continue;
-		here = map_get(dirs, n->tar.path);
-		set = here ? here : map_get(&m->set_dirs, n->tar.path);
-		if (!set || !same_dir(set, &n->tar))
-			map_put(dirs, n->tar.path, &n->tar);
+		here = map_get(dirs, n->tar->path);
+		set = here ? here : map_get(&m->set_dirs, n->tar->path);
+		if (!set || !same_dir(set, n->tar))
+			map_put(dirs, n->tar->path, (void *)n->tar);
 	}
 	vec_release(&nodes);
 	for (size_t i = 0, len = dirs->len; i < len; i++) {
@@ -300,7 +300,7 @@ static void set_dirs_right(struct maker *m, struct map *dirs)
 			struct rootfs_node *n = rootfs_lookup(m->rootfs, dir);
 
 			if (!map_has(dirs, dir))
-				map_put(dirs, dir, &n->tar);
+				map_put(dirs, dir, (void *)n->tar);
 		}
 	}
 }
@@ -334,10 +334,10 @@ static void need_owned(struct maker *m, const struct plan_group *g, struct map *
 		for (size_t i = 0; i < part->nodes.len; i++) {
 			const struct rootfs_node *n = part->nodes.items[i];
 
-			if (!n || n->tar.type != TAR_DIR || n->owner != part->component)
+			if (!n || n->tar->type != TAR_DIR || n->owner != part->component)
 				continue;
-			need_dir(m, g, dirs, n->tar.path);
-			need_parents(m, g, dirs, n->tar.path);
+			need_dir(m, g, dirs, n->tar->path);
+			need_parents(m, g, dirs, n->tar->path);
 		}
 	}
 }
@@ -362,7 +362,7 @@ static void cut_layer(struct maker *m, const struct cut *c)
 		need_owned(m, g, &dirs);
 	if (c->last) {
 		for (size_t i = 0; i < m->rootfs->removed.len; i++)
-			need_parents(m, g, &dirs, m->rootfs->removed.items[i]->tar.path);
+			need_parents(m, g, &dirs, m->rootfs->removed.items[i]->tar->path);
 		set_dirs_right(m, &dirs);
 	}
 	fill(m, &dirs, c->all, c->from, c->to, c->last, &l->entries);
@@ -512,8 +512,8 @@ static void know_parents(struct maker *m, const char *path)
 
 		if (map_has(&m->set_dirs, dir)) /* then its parents are known too */
 			return;
-		if (n && n->tar.type == TAR_DIR)
-			map_put(&m->set_dirs, n->tar.path, &n->tar);
+		if (n && n->tar->type == TAR_DIR)
+			map_put(&m->set_dirs, n->tar->path, (void *)n->tar);
 		slash = memrchr(path, '/', (size_t)(slash - path));
 	}
 }
@@ -529,10 +529,10 @@ static void know_base_dirs(struct maker *m)
 		for (size_t k = 0; k < part->nodes.len; k++) {
 			struct rootfs_node *n = part->nodes.items[k];
 
-			if (n && n->tar.type == TAR_DIR && n->owner == part->component)
-				map_put(&m->set_dirs, n->tar.path, &n->tar);
+			if (n && n->tar->type == TAR_DIR && n->owner == part->component)
+				map_put(&m->set_dirs, n->tar->path, (void *)n->tar);
 			if (n)
-				know_parents(m, n->tar.path);
+				know_parents(m, n->tar->path);
 		}
 	}
 }

@@ -86,8 +86,8 @@ static uint64_t part_bytes(const struct rootfs_part *part)
 	for (size_t i = 0; i < part->nodes.len; i++) {
 		const struct rootfs_node *n = part->nodes.items[i];
 
-		if (n && n->owner == part->component && n->index == i && n->tar.type == TAR_FILE)
-			sum += n->tar.size;
+		if (n && n->owner == part->component && n->index == i && n->tar->type == TAR_FILE)
+			sum += n->tar->size;
 	}
 	return sum;
 }

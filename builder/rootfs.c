@@ -80,7 +80,7 @@ static size_t slot_of(const struct rootfs_index *x, const char *path)
 {
 	size_t i = hash_path(path) & (x->slot_count - 1);
 
-	while (x->slots[i] && !str_equal(x->items[x->slots[i] - 1]->tar.path, path))
+	while (x->slots[i] && !str_equal(x->items[x->slots[i] - 1]->tar->path, path))
 		i = (i + 1) & (x->slot_count - 1);
 	return i;
 }
@@ -98,7 +98,7 @@ static void grow(struct rootfs_index *x)
 	x->slot_count = x->slot_count ? 2 * x->slot_count : 64;
 	x->slots = xcalloc(x->slot_count, sizeof(*x->slots));
 	for (size_t i = 0; i < x->len; i++)
-		x->slots[slot_of(x, x->items[i]->tar.path)] = (uint32_t)i + 1;
+		x->slots[slot_of(x, x->items[i]->tar->path)] = (uint32_t)i + 1;
 }
 
 struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path)
@@ -141,15 +141,15 @@ static bool walk(const struct rootfs *r, const char *path, bool follow_last, str
 			strbuf_addc(at, '/');
 		strbuf_add(at, text, len);
 		n = rootfs_lookup(r, strbuf_text(at));
-		if (n && n->tar.type == TAR_SYMLINK && (!last || follow_last)) {
+		if (n && n->tar->type == TAR_SYMLINK && (!last || follow_last)) {
 			cleanup_strbuf struct strbuf next = { 0 };
 
 			if (++links > LINKS_MAX || todo.len - from > PATH_BYTES_MAX)
 				return false;
-			strbuf_adds(&next, n->tar.link);
+			strbuf_adds(&next, n->tar->link);
 			strbuf_addc(&next, '/');
 			strbuf_adds(&next, strbuf_text(&todo) + from);
-			strbuf_truncate(at, n->tar.link[0] == '/' ? 0 : base);
+			strbuf_truncate(at, n->tar->link[0] == '/' ? 0 : base);
 			strbuf_release(&todo);
 			todo = next;
 			next = (struct strbuf){ 0 };
@@ -199,16 +199,29 @@ const char *rootfs_place(struct rootfs *r, const char *path, struct error *err)
 	return arena_printf(&r->arena, "%s/%s", r->last_placed, slash + 1);
 }
 
-/* A node at `path`, which lives as long as the tree. */
-static struct rootfs_node *put(struct rootfs *r, const char *path)
+struct tar_entry *rootfs_edit(struct rootfs *r, struct rootfs_node *n)
+{
+	struct tar_entry *own = (struct tar_entry *)n->tar;
+
+	if (n->edited)
+		return own;
+	own = arena_alloc(&r->arena, sizeof(*own));
+	*own = *n->tar;
+	n->tar = own;
+	n->edited = true;
+	return own;
+}
+
+/* A node at tar->path; `tar` lives as long as the tree. */
+static struct rootfs_node *put(struct rootfs *r, const struct tar_entry *tar)
 {
 	struct rootfs_node *n = arena_alloc(&r->arena, sizeof(*n));
 	struct rootfs_index *x = &r->index;
 
-	n->tar.path = path;
+	n->tar = tar;
 	if ((x->len + 1) * 2 > x->slot_count)
 		grow(x);
-	x->slots[slot_of(x, path)] = (uint32_t)x->len + 1;
+	x->slots[slot_of(x, tar->path)] = (uint32_t)x->len + 1;
 	vec_push(x, n);
 	return n;
 }
@@ -223,49 +236,66 @@ static int imply_parents(struct rootfs *r, const char *path, struct error *err)
 
 		*slash = '\0';
 		n = rootfs_lookup(r, dir);
-		if (n && n->tar.type != TAR_DIR && n->tar.type != TAR_SYMLINK)
+		if (n && n->tar->type != TAR_DIR && n->tar->type != TAR_SYMLINK)
 			return error_set(err, ERROR_USAGE, "%s: /%s is a file of %s, not a folder",
 					 path, dir, n->owner->name);
 		if (!n) {
-			n = put(r, arena_strdup(&r->arena, dir));
-			rootfs_default_dir(n->tar.path, &n->tar);
+			struct tar_entry *tar = arena_alloc(&r->arena, sizeof(*tar));
+
+			tar->path = arena_strdup(&r->arena, dir);
+			rootfs_default_dir(tar->path, tar);
+			n = put(r, tar);
+			n->edited = true;
 		}
 		*slash = '/';
 	}
 	return 0;
 }
 
-static void take(struct rootfs_node *n, struct component *c, size_t index,
+/* Whether the entry is in the image as the component has it. */
+static bool as_it_is(const struct component *c, const struct tar_entry *own,
+		     const struct tar_entry *tar)
+{
+	return c->settled && own->path == tar->path && own->link == tar->link &&
+	       own->mtime == tar->mtime;
+}
+
+static void take(struct rootfs *r, struct rootfs_node *n, struct component *c, size_t index,
 		 const struct tar_entry *tar)
 {
-	n->tar = *tar;
+	struct tar_entry made = *tar;
+	const struct tar_entry *own = &c->entries.items[index].tar;
+
+	if (c->kind != COMPONENT_BASE &&
+	    (tar->type == TAR_DIR || c->kind == COMPONENT_TREE || c->kind == COMPONENT_STAGE))
+		made.mtime = FIXED_MTIME;
 	n->owner = c;
 	n->index = (uint32_t)index;
-	if (c->kind == COMPONENT_BASE)
-		return;
-	if (tar->type == TAR_DIR || c->kind == COMPONENT_TREE || c->kind == COMPONENT_STAGE)
-		n->tar.mtime = FIXED_MTIME;
+	n->edited = false;
+	n->tar = as_it_is(c, own, &made) ? own : &made;
+	if (n->tar == &made)
+		rootfs_edit(r, n);
 }
 
 /* What becomes of an entry whose path is taken. */
-static int meet(struct rootfs_node *n, struct component *c, size_t index,
+static int meet(struct rootfs *r, struct rootfs_node *n, struct component *c, size_t index,
 		const struct tar_entry *tar, struct error *err)
 {
 	enum conflict_end end;
 
-	if (n->tar.type == TAR_DIR && tar->type == TAR_DIR) {
+	if (n->tar->type == TAR_DIR && tar->type == TAR_DIR) {
 		if (!n->owner)
-			take(n, c, index, tar);
+			take(r, n, c, index, tar);
 		return 0;
 	}
-	if (n->tar.type == TAR_SYMLINK && tar->type == TAR_DIR)
+	if (n->tar->type == TAR_SYMLINK && tar->type == TAR_DIR)
 		return 0;
-	if (n->tar.type == TAR_DIR)
+	if (n->tar->type == TAR_DIR)
 		return conflict_with_folder(n, c, tar, err);
 	if (conflict_settle(n, c, &c->entries.items[index], tar, &end, err) < 0)
 		return -1;
 	if (end == CONFLICT_NEW_WINS)
-		take(n, c, index, tar);
+		take(r, n, c, index, tar);
 	return 0;
 }
 
@@ -333,11 +363,11 @@ static int add_entry(struct rootfs *r, struct component *c, size_t index, struct
 		return -1;
 	n = rootfs_lookup(r, tar.path);
 	if (n) {
-		if (meet(n, c, index, &tar, err) < 0)
+		if (meet(r, n, c, index, &tar, err) < 0)
 			return -1;
 	} else {
-		n = put(r, tar.path);
-		take(n, c, index, &tar);
+		n = put(r, &tar);
+		take(r, n, c, index, &tar);
 	}
 	if (tar.type == TAR_SYMLINK || tar.type == TAR_DIR) { /* may change where names lead */
 		free(r->last_dir);
@@ -376,13 +406,14 @@ int rootfs_add_new(struct rootfs *r, struct component *c, struct error *err)
 int rootfs_add(struct rootfs *r, struct component *c, struct error *err)
 {
 	rootfs_attach(r, c);
+	c->settled = true;
 	return rootfs_add_new(r, c, err);
 }
 
 struct rootfs_node *rootfs_file(struct rootfs *r, struct rootfs_node *n)
 {
-	for (unsigned i = 0; n && n->tar.type == TAR_HARDLINK && i < LINKS_MAX; i++)
-		n = rootfs_lookup(r, n->tar.link);
+	for (unsigned i = 0; n && n->tar->type == TAR_HARDLINK && i < LINKS_MAX; i++)
+		n = rootfs_lookup(r, n->tar->link);
 	return n;
 }
 
@@ -392,9 +423,9 @@ int rootfs_read(struct rootfs *r, const char *path, uint64_t limit, struct strbu
 	struct rootfs_node *n = rootfs_file(r, rootfs_resolve(r, path));
 	cleanup_stream struct stream *s = NULL;
 
-	if (!n || n->tar.type != TAR_FILE || !n->owner)
+	if (!n || n->tar->type != TAR_FILE || !n->owner)
 		return error_set(err, ERROR_NOT_FOUND, "%s: the image holds no such file", path);
-	s = content_open(&rootfs_entry(n)->content, n->tar.size, err);
+	s = content_open(&rootfs_entry(n)->content, n->tar->size, err);
 	if (!s || stream_read_all(s, limit, out, err) < 0)
 		return error_wrap(err, "%s: %s", n->owner->name, path);
 	return 0;
@@ -427,7 +458,7 @@ static int compare_nodes(const void *a, const void *b)
 {
 	const struct rootfs_node *const *x = a, *const *y = b;
 
-	return rootfs_compare((*x)->tar.path, (*y)->tar.path);
+	return rootfs_compare((*x)->tar->path, (*y)->tar->path);
 }
 
 void rootfs_sorted(const struct rootfs *r, struct rootfs_nodes *out)
@@ -443,7 +474,7 @@ void rootfs_sorted(const struct rootfs *r, struct rootfs_nodes *out)
 
 void rootfs_remove(struct rootfs *r, struct rootfs_node *n)
 {
-	assert(n->tar.type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE);
+	assert(n->tar->type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE);
 	n->removed = true;
 	vec_push(&r->removed, n);
 	vec_sort(&r->removed, compare_nodes);
@@ -455,7 +486,7 @@ void rootfs_list(const struct rootfs *r, const char *dir, struct rootfs_nodes *o
 
 	for (size_t i = 0; i < r->index.len; i++) {
 		struct rootfs_node *n = r->index.items[i];
-		const char *path = n->tar.path;
+		const char *path = n->tar->path;
 
 		if (!n->removed && str_starts(path, dir) && path[len] == '/' &&
 		    !strchr(path + len + 1, '/'))

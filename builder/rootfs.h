@@ -17,13 +17,16 @@
 #include "base/vec.h"
 #include "builder/component.h"
 
-/* 96 bytes: there may be half a million. */
+/* 24 bytes: there may be half a million. */
 struct rootfs_node {
-	struct tar_entry tar;    /* as it will be in the image */
+	/* As it will be in the image: the owner's entry where nothing differs; rootfs_edit changes
+	 * it. */
+	const struct tar_entry *tar;
 	struct component *owner; /* NULL: a directory that is only implied */
 	uint32_t index;          /* of the entry in owner->entries */
 	uint16_t layer;          /* the last it was planned for, from 1; 0: none yet */
-	bool removed;            /* was in the base image, and is not there any more */
+	bool removed : 1;        /* was in the base image, and is not there any more */
+	bool edited : 1;         /* `tar` is the node's own */
 };
 
 /* A component and where its entries came to lie. */
@@ -93,6 +96,8 @@ struct rootfs_node *rootfs_resolve(struct rootfs *r, const char *path);
  * itself when that is the place, else a text of the tree's.
  */
 const char *rootfs_place(struct rootfs *r, const char *path, struct error *err) MUST_USE;
+/* The node's entry, to change what it will be in the image; the component's stays as it is. */
+struct tar_entry *rootfs_edit(struct rootfs *r, struct rootfs_node *n);
 /* The component entry behind a node with an owner. */
 static inline const struct component_entry *rootfs_entry(const struct rootfs_node *n)
 {

@@ -7,36 +7,36 @@ enum { LINK_BYTES_MAX = 4096 };
 
 static int write_content(int rootfd, const struct rootfs_node *n, struct error *err)
 {
-	cleanup_fd int fd = openat(rootfd, n->tar.path,
+	cleanup_fd int fd = openat(rootfd, n->tar->path,
 				   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	cleanup_stream struct stream *content = NULL;
 	cleanup_sink struct sink *sink = NULL;
 
 	if (fd < 0)
-		return error_set_errno(err, errno, "create %s", n->tar.path);
-	sink = sink_fd(fd, n->tar.path);
-	if (n->tar.size) {
-		content = content_open(&rootfs_entry(n)->content, n->tar.size, err);
+		return error_set_errno(err, errno, "create %s", n->tar->path);
+	sink = sink_fd(fd, n->tar->path);
+	if (n->tar->size) {
+		content = content_open(&rootfs_entry(n)->content, n->tar->size, err);
 		if (!content || sink_copy(sink, content, NULL, err) < 0)
 			return -1;
 	}
-	if (geteuid() == 0 && fchown(fd, (uid_t)n->tar.uid, (gid_t)n->tar.gid) < 0)
-		return error_set_errno(err, errno, "set the owner of %s", n->tar.path);
-	if (fchmod(fd, n->tar.mode) < 0)
-		return error_set_errno(err, errno, "set the mode of %s", n->tar.path);
+	if (geteuid() == 0 && fchown(fd, (uid_t)n->tar->uid, (gid_t)n->tar->gid) < 0)
+		return error_set_errno(err, errno, "set the owner of %s", n->tar->path);
+	if (fchmod(fd, n->tar->mode) < 0)
+		return error_set_errno(err, errno, "set the mode of %s", n->tar->path);
 	return 0;
 }
 
 static int extract_node(int rootfd, const struct rootfs_node *n, struct error *err)
 {
-	switch (n->tar.type) {
+	switch (n->tar->type) {
 	case TAR_DIR:
-		if (mkdirat(rootfd, n->tar.path, 0700) < 0)
-			return error_set_errno(err, errno, "create %s", n->tar.path);
+		if (mkdirat(rootfd, n->tar->path, 0700) < 0)
+			return error_set_errno(err, errno, "create %s", n->tar->path);
 		return 0;
 	case TAR_SYMLINK:
-		if (symlinkat(n->tar.link, rootfd, n->tar.path) < 0)
-			return error_set_errno(err, errno, "create the link %s", n->tar.path);
+		if (symlinkat(n->tar->link, rootfd, n->tar->path) < 0)
+			return error_set_errno(err, errno, "create the link %s", n->tar->path);
 		return 0;
 	case TAR_FILE:
 		return write_content(rootfd, n, err);
@@ -49,11 +49,11 @@ static int extract_node(int rootfd, const struct rootfs_node *n, struct error *e
 static int set_dir(int rootfd, const struct rootfs_node *n, struct error *err)
 {
 	cleanup_fd int fd =
-		openat(rootfd, n->tar.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		openat(rootfd, n->tar->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0 || (geteuid() == 0 && fchown(fd, (uid_t)n->tar.uid, (gid_t)n->tar.gid) < 0) ||
-	    fchmod(fd, n->tar.mode | (geteuid() ? 0700 : 0)) < 0)
-		return error_set_errno(err, errno, "set the mode of %s", n->tar.path);
+	if (fd < 0 || (geteuid() == 0 && fchown(fd, (uid_t)n->tar->uid, (gid_t)n->tar->gid) < 0) ||
+	    fchmod(fd, n->tar->mode | (geteuid() ? 0700 : 0)) < 0)
+		return error_set_errno(err, errno, "set the mode of %s", n->tar->path);
 	return 0;
 }
 
@@ -71,12 +71,12 @@ int sandbox_extract(struct rootfs *r, const char *dir, struct error *err)
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
 		struct rootfs_node *n = nodes.items[i], *file = rootfs_file(r, n);
 
-		if (n->tar.type == TAR_HARDLINK && file &&
-		    linkat(rootfd, file->tar.path, rootfd, n->tar.path, 0) < 0)
-			rc = error_set_errno(err, errno, "create the hard link %s", n->tar.path);
+		if (n->tar->type == TAR_HARDLINK && file &&
+		    linkat(rootfd, file->tar->path, rootfd, n->tar->path, 0) < 0)
+			rc = error_set_errno(err, errno, "create the hard link %s", n->tar->path);
 	}
 	for (size_t i = nodes.len; i-- > 0 && rc == 0;) {
-		if (nodes.items[i]->tar.type == TAR_DIR)
+		if (nodes.items[i]->tar->type == TAR_DIR)
 			rc = set_dir(rootfd, nodes.items[i], err);
 	}
 	vec_release(&nodes);

@@ -249,7 +249,7 @@ static struct component *copy_from_tree(const struct assembly *a, const struct s
 			    copy->path);
 		return NULL;
 	}
-	len = strlen(top->tar.path);
+	len = strlen(top->tar->path);
 	rootfs_sorted(&tree->rootfs, &all);
 	for (size_t i = 0; i < all.len; i++) {
 		struct rootfs_node *n = all.items[i], *file = rootfs_file(&tree->rootfs, n);
@@ -257,10 +257,10 @@ static struct component *copy_from_tree(const struct assembly *a, const struct s
 		struct component_entry *e;
 
 		if (n != top &&
-		    !(str_starts(n->tar.path, top->tar.path) && n->tar.path[len] == '/'))
+		    !(str_starts(n->tar->path, top->tar->path) && n->tar->path[len] == '/'))
 			continue;
-		tar = file ? file->tar : n->tar;
-		tar.path = arena_printf(&c->arena, "x%s", n->tar.path + len);
+		tar = file ? *file->tar : *n->tar;
+		tar.path = arena_printf(&c->arena, "x%s", n->tar->path + len);
 		e = component_add(c, &tar);
 		if (tar.type == TAR_FILE) {
 			e->content = rootfs_entry(file)->content;

@@ -418,9 +418,9 @@ static int read_sysusers(struct accounts *a, bool all, struct error *err)
 	for (size_t i = 0; i < files.len && rc == 0; i++) {
 		const struct rootfs_node *n = files.items[i];
 
-		if (str_ends(n->tar.path, ".conf") && n->tar.type == TAR_FILE &&
+		if (str_ends(n->tar->path, ".conf") && n->tar->type == TAR_FILE &&
 		    (all || !n->owner || n->owner->kind != COMPONENT_DEB))
-			rc = read_sysusers_file(a, n->tar.path, err);
+			rc = read_sysusers_file(a, n->tar->path, err);
 	}
 	vec_release(&files);
 	return rc;
@@ -441,7 +441,7 @@ static int run_sysusers(struct accounts *a, const struct script_command *c, stru
 			continue;
 		any = true;
 		n = rootfs_lookup(a->f->rootfs, path);
-		if (n && n->tar.type == TAR_FILE && read_sysusers_file(a, path, err) < 0)
+		if (n && n->tar->type == TAR_FILE && read_sysusers_file(a, path, err) < 0)
 			return -1;
 	}
 	return any ? 0 : read_sysusers(a, true, err);

@@ -31,22 +31,22 @@ struct bundle {
 static int add(struct bundle *b, const struct rootfs_node *n, struct error *err)
 {
 	cleanup_strbuf struct strbuf pem = { 0 };
-	cleanup_free char *name = link_name(n->tar.path), *path = NULL, *target = NULL, *key = NULL,
-			  *hashed = NULL;
+	cleanup_free char *name = link_name(n->tar->path), *path = NULL, *target = NULL,
+			  *key = NULL, *hashed = NULL;
 	uintptr_t count;
 	uint32_t hash;
 
-	if (rootfs_read(b->f->rootfs, n->tar.path, CERTIFICATE_BYTES_MAX, &pem, err) < 0)
+	if (rootfs_read(b->f->rootfs, n->tar->path, CERTIFICATE_BYTES_MAX, &pem, err) < 0)
 		return -1;
 	if (x509_subject_hash(strbuf_slice(&pem), &hash, err) < 0)
-		return error_wrap(err, "/%s", n->tar.path);
+		return error_wrap(err, "/%s", n->tar->path);
 	strbuf_add(&b->text, pem.data, pem.len);
 	if (pem.len && pem.data[pem.len - 1] != '\n')
 		strbuf_addc(&b->text, '\n');
 	if (map_put(&b->names, name, b))
 		return 0; /* one link can lead to one of them only */
 	path = xasprintf("etc/ssl/certs/%s", name);
-	target = xasprintf("/%s", n->tar.path);
+	target = xasprintf("/%s", n->tar->path);
 	finish_link(b->f, path, target);
 	key = xasprintf("%08x", hash);
 	count = (uintptr_t)map_get(&b->hashes, key);
@@ -62,8 +62,8 @@ static const char *const roots[] = { "usr/share/ca-certificates/",
 
 static bool is_certificate(const struct rootfs_node *n, const char *root)
 {
-	return str_starts(n->tar.path, root) && str_ends(n->tar.path, ".crt") &&
-	       n->tar.type != TAR_DIR;
+	return str_starts(n->tar->path, root) && str_ends(n->tar->path, ".crt") &&
+	       n->tar->type != TAR_DIR;
 }
 
 static int collect(struct bundle *b, struct error *err)
@@ -79,7 +79,7 @@ static int collect(struct bundle *b, struct error *err)
 			if (!is_certificate(n, roots[r]))
 				continue;
 			if (r == 0)
-				strbuf_addf(&b->list, "%s\n", n->tar.path + strlen(roots[r]));
+				strbuf_addf(&b->list, "%s\n", n->tar->path + strlen(roots[r]));
 			rc = add(b, n, err);
 		}
 	}

@@ -23,7 +23,7 @@ static bool is_dir(struct finish *f, const char *path)
 {
 	const struct rootfs_node *n = rootfs_resolve(f->rootfs, path);
 
-	return n && n->tar.type == TAR_DIR;
+	return n && n->tar->type == TAR_DIR;
 }
 
 /*

@@ -260,7 +260,7 @@ static void note_paths(const struct rootfs_part *part, struct map *out)
 {
 	for (size_t i = 0; i < part->nodes.len; i++) {
 		if (part->nodes.items[i])
-			map_put(out, part->nodes.items[i]->tar.path, out);
+			map_put(out, part->nodes.items[i]->tar->path, out);
 	}
 }
 
@@ -283,7 +283,7 @@ static void remove_listed(struct finish *f, const struct rootfs_part *part, stru
 		path = xstrndup((const char *)line.data + 1, line.len - 1);
 		placed = rootfs_place(f->rootfs, path, &ignored);
 		n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
-		if (n && n->tar.type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE &&
+		if (n && n->tar->type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE &&
 		    !map_has(&brought, placed) && !str_starts(placed, "etc/"))
 			rootfs_remove(f->rootfs, n);
 	}
@@ -299,8 +299,8 @@ static void remove_members(struct finish *f, const char *info)
 	for (size_t i = 0; i < members.len; i++) {
 		struct rootfs_node *n = members.items[i];
 
-		if (str_starts(n->tar.path, prefix) && n->tar.type != TAR_DIR && n->owner &&
-		    n->owner->kind == COMPONENT_BASE && !strchr(n->tar.path + strlen(prefix), '.'))
+		if (str_starts(n->tar->path, prefix) && n->tar->type != TAR_DIR && n->owner &&
+		    n->owner->kind == COMPONENT_BASE && !strchr(n->tar->path + strlen(prefix), '.'))
 			rootfs_remove(f->rootfs, n);
 	}
 	vec_release(&members);

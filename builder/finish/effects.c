@@ -158,11 +158,11 @@ static int make_dir(struct effects *e, const char *word, const struct words *w, 
 		finish_dir(e->f, path + 1, mode, uid, gid);
 		return finish_flush(e->f, err) < 0 ? -1 : find(e, path) != NULL;
 	}
-	if (n->tar.type == TAR_DIR && w->value['d']) { /* install sets them in any case */
+	if (n->tar->type == TAR_DIR && w->value['d']) { /* install sets them in any case */
 		finish_owner(e->f, n, uid, gid);
 		finish_mode(e->f, n, mode);
 	}
-	return n->tar.type == TAR_DIR;
+	return n->tar->type == TAR_DIR;
 }
 
 static int make_dirs(struct effects *e, const struct words *w, struct error *err)
@@ -185,7 +185,7 @@ static char *destination(struct effects *e, const char *from, const char *to)
 	const struct rootfs_node *n = find(e, to);
 	const char *base = strrchr(from, '/') ? strrchr(from, '/') + 1 : from;
 
-	return n && n->tar.type == TAR_DIR ? xasprintf("%s/%s", to, base) : xstrdup(to);
+	return n && n->tar->type == TAR_DIR ? xasprintf("%s/%s", to, base) : xstrdup(to);
 }
 
 static int make_link(struct effects *e, const struct words *w, struct error *err)
@@ -203,7 +203,7 @@ static int make_link(struct effects *e, const struct words *w, struct error *err
 		return -1;
 	placed = rootfs_place(e->f->rootfs, to + 1, &ignored);
 	n = placed ? rootfs_lookup(e->f->rootfs, placed) : NULL;
-	return n && n->tar.type == TAR_SYMLINK && str_equal(n->tar.link, w->plain[0]);
+	return n && n->tar->type == TAR_SYMLINK && str_equal(n->tar->link, w->plain[0]);
 }
 
 static int copy(struct effects *e, const char *from, const char *to, const uint32_t *mode,
@@ -215,21 +215,21 @@ static int copy(struct effects *e, const char *from, const char *to, const uint3
 	struct component_entry *made;
 	bool empty = str_equal(from, "/dev/null");
 
-	if (!is_path(to) || (!empty && (!n || n->tar.type != TAR_FILE || !n->owner ||
-					n->tar.size > COPY_BYTES_MAX)))
+	if (!is_path(to) || (!empty && (!n || n->tar->type != TAR_FILE || !n->owner ||
+					n->tar->size > COPY_BYTES_MAX)))
 		return 0;
 	if (!empty && rootfs_read(e->f->rootfs, from, COPY_BYTES_MAX, &text, err) < 0)
 		return -1;
 	path = destination(e, from, to);
 	made = finish_file(e->f, path + 1,
 			   mode ? *mode
-			   : n  ? n->tar.mode & 0755
+			   : n  ? n->tar->mode & 0755
 				: 0644,
 			   strbuf_slice(&text));
 	if (made && keep_owner && n) {
-		made->tar.uid = n->tar.uid;
-		made->tar.gid = n->tar.gid;
-		made->tar.mode = n->tar.mode;
+		made->tar.uid = n->tar->uid;
+		made->tar.gid = n->tar->gid;
+		made->tar.mode = n->tar->mode;
 	}
 	return finish_flush(e->f, err) < 0 ? -1 : made != NULL;
 }
@@ -262,14 +262,14 @@ static int install(struct effects *e, const struct words *w, struct error *err)
 static void own_one(struct effects *e, struct rootfs_node *n, bool all, uint64_t uid, uint64_t gid)
 {
 	struct rootfs_nodes nodes = { 0 };
-	cleanup_free char *below = xasprintf("%s/", n->tar.path);
+	cleanup_free char *below = xasprintf("%s/", n->tar->path);
 
 	finish_owner(e->f, n, uid, gid);
-	if (!all || n->tar.type != TAR_DIR)
+	if (!all || n->tar->type != TAR_DIR)
 		return;
 	rootfs_sorted(e->f->rootfs, &nodes);
 	for (size_t i = 0; i < nodes.len; i++) {
-		if (str_starts(nodes.items[i]->tar.path, below))
+		if (str_starts(nodes.items[i]->tar->path, below))
 			finish_owner(e->f, nodes.items[i], uid, gid);
 	}
 	vec_release(&nodes);
@@ -305,7 +305,7 @@ static int change_modes(struct effects *e, const struct script_command *c)
 		struct rootfs_node *n = find(e, c->words[i]);
 		uint32_t mode;
 
-		mode = n ? n->tar.mode : 0;
+		mode = n ? n->tar->mode : 0;
 		if (n && c->words[1][0] != '-' && change_mode(c->words[1], &mode))
 			finish_mode(e->f, n, mode);
 		else
@@ -346,15 +346,15 @@ static int set_capability(struct effects *e, const struct script_command *c)
 	struct tar_xattr *x;
 	uint8_t *caps;
 
-	if (!n || n->tar.type != TAR_FILE)
+	if (!n || n->tar->type != TAR_FILE)
 		return 0;
 	caps = arena_alloc(&e->f->rootfs->arena, FILE_CAPS_BYTES);
 	if (!file_caps_encode(c->words[1], caps))
 		return 0;
 	x = arena_alloc(&e->f->rootfs->arena, sizeof(*x));
 	*x = (struct tar_xattr){ "security.capability", caps, FILE_CAPS_BYTES };
-	n->tar.xattrs = x;
-	n->tar.xattr_count = 1;
+	rootfs_edit(e->f->rootfs, n)->xattrs = x;
+	rootfs_edit(e->f->rootfs, n)->xattr_count = 1;
 	return 1;
 }
 

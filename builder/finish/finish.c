@@ -42,7 +42,7 @@ void finish_replace(struct finish *f, const char *path, uint32_t mode, struct sl
 	const char *placed = rootfs_place(f->rootfs, path, &ignored);
 	struct rootfs_node *n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
 
-	if (n && n->tar.type == TAR_DIR)
+	if (n && n->tar->type == TAR_DIR)
 		return;
 	if (n)
 		n->owner = f->metadata; /* which then replaces what is its own */
@@ -72,10 +72,10 @@ int finish_base_read(struct finish *f, const char *path, struct strbuf *out, str
 {
 	struct rootfs_node *n = base_node(f, path);
 
-	if (!n || n->tar.type == TAR_DIR)
+	if (!n || n->tar->type == TAR_DIR)
 		return 0;
 	n = rootfs_resolve(f->rootfs, path);
-	if (!n || n->tar.type != TAR_FILE)
+	if (!n || n->tar->type != TAR_FILE)
 		return 0;
 	return rootfs_read(f->rootfs, path, 64 * MIB, out, err) < 0 ? -1 : 1;
 }
@@ -91,17 +91,17 @@ int finish_update(struct finish *f, const char *path, uint32_t mode, struct slic
 		finish_text(f, path, mode, text);
 		return 0;
 	}
-	if (n->tar.type == TAR_FILE) {
+	if (n->tar->type == TAR_FILE) {
 		new = digest_of(text);
 		if (rootfs_digest(rootfs_entry(n), &old, err) < 0)
 			return -1;
 		if (digest_equal(&old, &new))
 			return 0;
 	}
-	e = component_add_text(f->metadata, path, n->tar.type == TAR_FILE ? n->tar.mode : mode,
+	e = component_add_text(f->metadata, path, n->tar->type == TAR_FILE ? n->tar->mode : mode,
 			       text);
-	e->tar.uid = n->tar.type == TAR_FILE ? n->tar.uid : 0;
-	e->tar.gid = n->tar.type == TAR_FILE ? n->tar.gid : 0;
+	e->tar.uid = n->tar->type == TAR_FILE ? n->tar->uid : 0;
+	e->tar.gid = n->tar->type == TAR_FILE ? n->tar->gid : 0;
 	return 0;
 }
 
@@ -115,7 +115,7 @@ void finish_relink(struct finish *f, const char *path, const char *target)
 {
 	struct rootfs_node *n = base_node(f, path);
 
-	if (n && n->tar.type == TAR_SYMLINK && !str_equal(n->tar.link, target))
+	if (n && n->tar->type == TAR_SYMLINK && !str_equal(n->tar->link, target))
 		component_add_symlink(f->metadata, path, target);
 	else
 		finish_link(f, path, target);
@@ -177,10 +177,10 @@ static int test_path(void *user, char option, const char *path)
 	const struct rootfs_node *n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
 
 	if (option == 'L' || option == 'h')
-		return n && n->tar.type == TAR_SYMLINK ? (n->owner->kind == COMPONENT_DEB ? 1 : -1)
-						       : 0;
+		return n && n->tar->type == TAR_SYMLINK ? (n->owner->kind == COMPONENT_DEB ? 1 : -1)
+							: 0;
 	n = rootfs_file(f->rootfs, rootfs_resolve(f->rootfs, path));
-	if (!n || (option == 'd') != (n->tar.type == TAR_DIR && option != 'e'))
+	if (!n || (option == 'd') != (n->tar->type == TAR_DIR && option != 'e'))
 		return n && strchr("erwx", option) ? 1 : 0;
 	return n->owner && n->owner->kind == COMPONENT_DEB ? 1 : -1;
 }
@@ -338,7 +338,7 @@ int finish_named_files(struct finish *f, const char *program, struct map *out, s
 bool finish_is_named(const struct rootfs_node *file, const struct map *named)
 {
 	return !file->owner || file->owner->kind != COMPONENT_DEB || map_has(named, "") ||
-	       map_has(named, strrchr(file->tar.path, '/') + 1);
+	       map_has(named, strrchr(file->tar->path, '/') + 1);
 }
 
 bool finish_is_below_named(const char *path, struct map *named)
@@ -400,21 +400,21 @@ static void adopt(struct finish *f, struct rootfs_node *n)
 		return;
 	n->owner = f->metadata;
 	n->index = (uint32_t)f->metadata->entries.len;
-	component_add(f->metadata, &n->tar);
+	component_add(f->metadata, n->tar);
 	/* placed already: the next flush finds it there and leaves it */
 }
 
 void finish_owner(struct finish *f, struct rootfs_node *n, uint64_t uid, uint64_t gid)
 {
 	adopt(f, n);
-	n->tar.uid = uid == UINT64_MAX ? n->tar.uid : uid;
-	n->tar.gid = gid == UINT64_MAX ? n->tar.gid : gid;
+	rootfs_edit(f->rootfs, n)->uid = uid == UINT64_MAX ? n->tar->uid : uid;
+	rootfs_edit(f->rootfs, n)->gid = gid == UINT64_MAX ? n->tar->gid : gid;
 }
 
 void finish_mode(struct finish *f, struct rootfs_node *n, uint32_t mode)
 {
 	adopt(f, n);
-	n->tar.mode = mode & 07777;
+	rootfs_edit(f->rootfs, n)->mode = mode & 07777;
 }
 
 int finish_run(struct finish *f, struct error *err)

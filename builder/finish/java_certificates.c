@@ -50,23 +50,23 @@ static int read_defaults(struct finish *f, struct defaults *out, struct error *e
 /* Links that lead to certificates of the distribution or of the site. */
 static bool is_certificate_link(const struct rootfs_node *n)
 {
-	return n->tar.type == TAR_SYMLINK && str_ends(n->tar.path, ".pem") &&
-	       (str_starts(n->tar.link, "/usr/share/ca-certificates/") ||
-		str_starts(n->tar.link, "/usr/local/share/ca-certificates/"));
+	return n->tar->type == TAR_SYMLINK && str_ends(n->tar->path, ".pem") &&
+	       (str_starts(n->tar->link, "/usr/share/ca-certificates/") ||
+		str_starts(n->tar->link, "/usr/local/share/ca-certificates/"));
 }
 
 static int add(struct finish *f, const struct rootfs_node *n, struct arena *arena,
 	       struct jks_entries *entries, struct error *err)
 {
 	cleanup_strbuf struct strbuf pem = { 0 }, der = { 0 };
-	cleanup_free char *name = xasprintf("debian:%s", strrchr(n->tar.path, '/') + 1);
+	cleanup_free char *name = xasprintf("debian:%s", strrchr(n->tar->path, '/') + 1);
 	struct jks_entry e;
 
-	if (!rootfs_resolve(f->rootfs, n->tar.path))
+	if (!rootfs_resolve(f->rootfs, n->tar->path))
 		return 0; /* what it led to is gone */
-	if (rootfs_read(f->rootfs, n->tar.path, CERTIFICATE_BYTES_MAX, &pem, err) < 0 ||
+	if (rootfs_read(f->rootfs, n->tar->path, CERTIFICATE_BYTES_MAX, &pem, err) < 0 ||
 	    x509_der(strbuf_slice(&pem), &der, err) < 0)
-		return error_wrap(err, "/%s", n->tar.path);
+		return error_wrap(err, "/%s", n->tar->path);
 	e.alias = jks_alias(entries, slice_str(name), arena);
 	e.der = slice_of(arena_slice(arena, strbuf_slice(&der)), der.len);
 	vec_push(entries, e);

@@ -60,9 +60,9 @@ static void add_dir(struct loader *l, struct slice text)
 		return;
 	dir = arena_slice(&l->arena, slice_of(text.data + 1, text.len - 1));
 	n = rootfs_resolve(l->f->rootfs, dir);
-	if (!n || n->tar.type != TAR_DIR || map_has(&l->seen, n->tar.path))
+	if (!n || n->tar->type != TAR_DIR || map_has(&l->seen, n->tar->path))
 		return;
-	map_put(&l->seen, n->tar.path, l);
+	map_put(&l->seen, n->tar->path, l);
 	vec_push(&l->dirs, dir);
 }
 
@@ -83,10 +83,10 @@ static int include(struct loader *l, const char *pattern, unsigned depth, struct
 	*slash = '\0';
 	rootfs_list(l->f->rootfs, full, &nodes);
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
-		const char *name = strrchr(nodes.items[i]->tar.path, '/') + 1;
+		const char *name = strrchr(nodes.items[i]->tar->path, '/') + 1;
 
 		if (fnmatch(slash + 1, name, FNM_PERIOD) == 0)
-			rc = read_conf(l, nodes.items[i]->tar.path, depth + 1, err);
+			rc = read_conf(l, nodes.items[i]->tar->path, depth + 1, err);
 	}
 	vec_release(&nodes);
 	return rc;
@@ -100,7 +100,7 @@ static int read_conf(struct loader *l, const char *path, unsigned depth, struct 
 
 	if (depth > CONF_DEPTH_MAX)
 		return error_set(err, ERROR_FORMAT, "/%s: includes itself", path);
-	if (!n || n->tar.type != TAR_FILE)
+	if (!n || n->tar->type != TAR_FILE)
 		return 0;
 	if (rootfs_read(l->f->rootfs, path, MIB, &text, err) < 0)
 		return -1;
@@ -149,7 +149,7 @@ static bool window(const struct rootfs_node *n, uint64_t offset, uint64_t len, u
 	cleanup_stream struct stream *s = NULL;
 	struct content part = *c;
 
-	if (c->kind != CONTENT_RANGE || offset > n->tar.size || len > n->tar.size - offset)
+	if (c->kind != CONTENT_RANGE || offset > n->tar->size || len > n->tar->size - offset)
 		return false;
 	part.offset += offset;
 	part.has_digest = false;
@@ -215,8 +215,9 @@ static const char *far_soname(struct loader *l, const struct rootfs_node *n, str
 		break;
 	}
 	offset = strings && soname ? file_offset(head, strings) : 0;
-	if (!offset || soname > n->tar.size || offset + soname >= n->tar.size ||
-	    !window(n, offset + soname, MIN(n->tar.size - offset - soname, SONAME_BYTES_MAX), name))
+	if (!offset || soname > n->tar->size || offset + soname >= n->tar->size ||
+	    !window(n, offset + soname, MIN(n->tar->size - offset - soname, SONAME_BYTES_MAX),
+		    name))
 		return NULL;
 	return arena_strdup(&l->arena, (const char *)name);
 }
@@ -228,15 +229,16 @@ static const char *far_soname(struct loader *l, const struct rootfs_node *n, str
  */
 static int read_head(const struct rootfs_node *n, struct strbuf *bytes, struct error *err)
 {
-	uint64_t want = MIN(n->tar.size, (uint64_t)ELF_HEAD_BYTES), end;
-	cleanup_stream struct stream *s = content_open(&rootfs_entry(n)->content, n->tar.size, err);
+	uint64_t want = MIN(n->tar->size, (uint64_t)ELF_HEAD_BYTES), end;
+	cleanup_stream struct stream *s =
+		content_open(&rootfs_entry(n)->content, n->tar->size, err);
 
 	if (!s || read_more(s, want, bytes, err) < 0)
 		return -1;
 	if (!elf_is(strbuf_slice(bytes)))
 		return 0;
 	end = elf_dynamic_end(strbuf_slice(bytes));
-	if (end <= want || end > n->tar.size || end > ELF_DYNAMIC_BYTES_MAX)
+	if (end <= want || end > n->tar->size || end > ELF_DYNAMIC_BYTES_MAX)
 		return 0;
 	return read_more(s, end, bytes, err);
 }
@@ -256,7 +258,7 @@ static int read_soname(struct loader *l, struct rootfs_node *n, const char *name
 		*out = arena_strdup(&l->arena, rootfs_entry(n)->content.soname);
 		return **out != '\0';
 	}
-	if (n->tar.size < 64)
+	if (n->tar->size < 64)
 		return 0;
 	if (read_head(n, &bytes, err) < 0)
 		return -1;
@@ -264,7 +266,7 @@ static int read_soname(struct loader *l, struct rootfs_node *n, const char *name
 	    elf.type != ELF_TYPE_DYN || elf.machine != l->machine || !elf.is64 || elf.big_endian)
 		return 0;
 	*out = elf.soname.data ? arena_slice(&l->arena, elf.soname) : NULL;
-	if (!*out && bytes.len < n->tar.size)
+	if (!*out && bytes.len < n->tar->size)
 		*out = far_soname(l, n, strbuf_slice(&bytes));
 	if (!*out)
 		*out = arena_strdup(&l->arena, name);
@@ -295,13 +297,13 @@ static void keep(struct libraries *libraries, const struct library *new)
 static int look_at(struct loader *l, struct rootfs_node *n, struct libraries *out,
 		   struct error *err)
 {
-	const char *name = strrchr(n->tar.path, '/') + 1;
+	const char *name = strrchr(n->tar->path, '/') + 1;
 	struct rootfs_node *file =
-		rootfs_file(l->f->rootfs, rootfs_resolve(l->f->rootfs, n->tar.path));
-	struct library new = { .name = name, .is_link = n->tar.type == TAR_SYMLINK };
+		rootfs_file(l->f->rootfs, rootfs_resolve(l->f->rootfs, n->tar->path));
+	struct library new = { .name = name, .is_link = n->tar->type == TAR_SYMLINK };
 	int known;
 
-	if (!is_library_name(name) || !file || file->tar.type != TAR_FILE || !file->owner)
+	if (!is_library_name(name) || !file || file->tar->type != TAR_FILE || !file->owner)
 		return 0;
 	known = read_soname(l, file, name, &new.soname, err);
 	if (known <= 0)
@@ -322,11 +324,11 @@ static int scan(struct loader *l, const char *dir, const char *hwcaps, struct er
 	struct rootfs_nodes nodes = { 0 };
 	int rc = 0;
 
-	if (!at || at->tar.type != TAR_DIR)
+	if (!at || at->tar->type != TAR_DIR)
 		return 0;
-	rootfs_list(l->f->rootfs, at->tar.path, &nodes);
+	rootfs_list(l->f->rootfs, at->tar->path, &nodes);
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
-		if (nodes.items[i]->tar.type != TAR_DIR)
+		if (nodes.items[i]->tar->type != TAR_DIR)
 			rc = look_at(l, nodes.items[i], &libraries, err);
 	}
 	for (size_t i = 0; i < libraries.len && rc == 0; i++) {
@@ -337,7 +339,7 @@ static int scan(struct loader *l, const char *dir, const char *hwcaps, struct er
 
 		e.path = arena_printf(&l->arena, "/%s/%s", dir, b->soname);
 		if (!b->is_link && !str_equal(b->name, b->soname)) {
-			cleanup_free char *path = xasprintf("%s/%s", at->tar.path, b->soname);
+			cleanup_free char *path = xasprintf("%s/%s", at->tar->path, b->soname);
 
 			finish_link(l->f, path, b->name);
 		}
@@ -355,13 +357,13 @@ static int scan_hwcaps(struct loader *l, const char *dir, struct error *err)
 	struct rootfs_nodes nodes = { 0 };
 	int rc = 0;
 
-	if (!at || at->tar.type != TAR_DIR)
+	if (!at || at->tar->type != TAR_DIR)
 		return 0;
-	rootfs_list(l->f->rootfs, at->tar.path, &nodes);
+	rootfs_list(l->f->rootfs, at->tar->path, &nodes);
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
-		const char *name = strrchr(nodes.items[i]->tar.path, '/') + 1;
+		const char *name = strrchr(nodes.items[i]->tar->path, '/') + 1;
 
-		if (nodes.items[i]->tar.type == TAR_DIR)
+		if (nodes.items[i]->tar->type == TAR_DIR)
 			rc = scan(l, arena_printf(&l->arena, "%s/%s", base, name),
 				  arena_strdup(&l->arena, name), err);
 	}
@@ -379,10 +381,10 @@ static void cuda_dirs(struct finish *f, struct strbuf *out)
 	rootfs_sorted(f->rootfs, &all);
 	for (size_t i = 0; i < all.len; i++) {
 		const struct rootfs_node *n = all.items[i];
-		const char *path = n->tar.path, *slash = strrchr(path, '/');
+		const char *path = n->tar->path, *slash = strrchr(path, '/');
 		cleanup_free char *dir = NULL;
 
-		if (!n->owner || n->tar.type == TAR_DIR || !slash || !is_library_name(slash + 1) ||
+		if (!n->owner || n->tar->type == TAR_DIR || !slash || !is_library_name(slash + 1) ||
 		    !strstr(slash, ".so."))
 			continue;
 		dir = xstrndup(path, (size_t)(slash - path));
@@ -477,12 +479,12 @@ static bool brings_libraries(struct finish *f)
 	rootfs_sorted(f->rootfs, &all);
 	for (size_t i = 0; i < all.len && !found; i++) {
 		const struct rootfs_node *n = all.items[i];
-		const char *slash = strrchr(n->tar.path, '/');
+		const char *slash = strrchr(n->tar->path, '/');
 
-		if (!n->owner || n->owner->kind == COMPONENT_BASE || n->tar.type == TAR_DIR)
+		if (!n->owner || n->owner->kind == COMPONENT_BASE || n->tar->type == TAR_DIR)
 			continue;
-		found = is_library_name(slash ? slash + 1 : n->tar.path) ||
-			str_starts(n->tar.path, "etc/ld.so.conf");
+		found = is_library_name(slash ? slash + 1 : n->tar->path) ||
+			str_starts(n->tar->path, "etc/ld.so.conf");
 	}
 	vec_release(&all);
 	return found;

@@ -91,7 +91,7 @@ static int read_profiles(struct pam *pam, struct error *err)
 
 	rootfs_list(pam->f->rootfs, "usr/share/pam-configs", &files);
 	for (size_t i = 0; i < files.len && rc == 0; i++) {
-		const char *path = files.items[i]->tar.path, *priority;
+		const char *path = files.items[i]->tar->path, *priority;
 		cleanup_strbuf struct strbuf text = { 0 };
 		struct profile p = { .name = strrchr(path, '/') + 1 };
 		uint64_t number = 0;

@@ -247,6 +247,7 @@ static void report(struct accounts *a, const struct component *c, const char *wh
 
 static void own(struct accounts *a, struct rootfs_part *part, const struct component_owner *o)
 {
+	struct tar_entry *placed;
 	struct component *c = part->component;
 	struct rootfs_node *n = part->nodes.items[o->entry];
 	struct tar_entry *tar = &c->entries.items[o->entry].tar;
@@ -266,9 +267,10 @@ static void own(struct accounts *a, struct rootfs_part *part, const struct compo
 	tar->gid = g ? g->gid : 0;
 	if (!n || n->owner != c || n->index != o->entry)
 		return;
-	n->tar.uid = tar->uid;
-	n->tar.gid = tar->gid;
-	n->tar.mode = tar->mode;
+	placed = n->tar == tar ? tar : rootfs_edit(a->f->rootfs, n);
+	placed->uid = tar->uid;
+	placed->gid = tar->gid;
+	placed->mode = tar->mode;
 }
 
 void rpm_accounts_own(struct accounts *a)

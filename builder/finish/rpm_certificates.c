@@ -17,14 +17,14 @@ static int read_dir(struct finish *f, struct trust *t, struct arena *arena, cons
 	struct rootfs_nodes files = { 0 };
 	int rc = 0;
 
-	if (!at || at->tar.type != TAR_DIR)
+	if (!at || at->tar->type != TAR_DIR)
 		return 0;
-	rootfs_list(f->rootfs, at->tar.path, &files);
+	rootfs_list(f->rootfs, at->tar->path, &files);
 	for (size_t i = 0; i < files.len && rc == 0; i++) {
 		cleanup_strbuf struct strbuf text = { 0 };
-		const char *path = files.items[i]->tar.path;
+		const char *path = files.items[i]->tar->path;
 
-		if (files.items[i]->tar.type == TAR_DIR || str_ends(path, "/README"))
+		if (files.items[i]->tar->type == TAR_DIR || str_ends(path, "/README"))
 			continue;
 		rc = rootfs_read(f->rootfs, path, SOURCE_BYTES_MAX, &text, err);
 		if (rc == 0)

@@ -45,7 +45,7 @@ static void remove_file(struct finish *f, const struct map *brought, const char 
 	struct rootfs_node *n = placed ? rootfs_lookup(f->rootfs, placed) : NULL;
 
 	/* configuration stays, as with rpm */
-	if (n && n->tar.type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE &&
+	if (n && n->tar->type != TAR_DIR && n->owner && n->owner->kind == COMPONENT_BASE &&
 	    !map_has(brought, placed) && !str_starts(placed, "etc/"))
 		rootfs_remove(f->rootfs, n);
 }
@@ -62,7 +62,7 @@ static void remove_old(struct finish *f, const struct rootfs_part *part,
 
 	for (size_t i = 0; i < part->nodes.len; i++) {
 		if (part->nodes.items[i])
-			map_put(&brought, part->nodes.items[i]->tar.path, f);
+			map_put(&brought, part->nodes.items[i]->tar->path, f);
 	}
 	rpm_header_find(old, RPMTAG_BASENAMES, &names);
 	rpm_header_find(old, RPMTAG_DIRNAMES, &dirs);

@@ -69,7 +69,7 @@ static int crypto_policy(struct finish *f, struct error *err)
 		return 0; /* the report on scripts says that it was not done */
 	rootfs_list(f->rootfs, dir, &files);
 	for (size_t i = 0; i < files.len; i++) {
-		const char *path = files.items[i]->tar.path, *name = strrchr(path, '/') + 1;
+		const char *path = files.items[i]->tar->path, *name = strrchr(path, '/') + 1;
 		size_t len = strcspn(name, ".");
 		cleanup_free char *link = NULL, *target = NULL;
 

@@ -341,7 +341,7 @@ static bool leads_to(struct report *r, const char *link, const char *target)
 {
 	const struct rootfs_node *n = node_at(r, link);
 
-	return n && n->tar.type == TAR_SYMLINK && str_equal(n->tar.link, target);
+	return n && n->tar->type == TAR_SYMLINK && str_equal(n->tar->link, target);
 }
 
 /* update-alternatives: done when its link leads to the choice, whichever that is. */
@@ -411,12 +411,12 @@ static bool has_attributes(struct report *r, const struct script_command *c)
 		return false;
 	if (str_equal(c->words[0], "chmod"))
 		return c->words[1][0] >= '0' && c->words[1][0] <= '7' &&
-		       strtoul(c->words[1], NULL, 8) == n->tar.mode;
+		       strtoul(c->words[1], NULL, 8) == n->tar->mode;
 	if (!str_equal(c->words[0], "chown") || !colon || !colon[1])
 		return false;
 	user = xstrndup(c->words[1], (size_t)(colon - c->words[1]));
 	return finish_user(r->f, user, &uid, &own) && finish_group(r->f, colon + 1, &gid) &&
-	       n->tar.uid == uid && n->tar.gid == gid;
+	       n->tar->uid == uid && n->tar->gid == gid;
 }
 
 /* Whether both lead to one file: in a merged root /bin/x and /usr/bin/x do. */
@@ -449,8 +449,8 @@ static bool has_copy(struct report *r, const struct script_command *c)
 		return false;
 	from = rootfs_file(r->f->rootfs, rootfs_resolve(r->f->rootfs, c->words[1]));
 	to = rootfs_file(r->f->rootfs, rootfs_resolve(r->f->rootfs, c->words[2]));
-	return from && to && from->owner && to->owner && from->tar.type == TAR_FILE &&
-	       to->tar.type == TAR_FILE && rootfs_digest(rootfs_entry(from), &a, &ignored) == 0 &&
+	return from && to && from->owner && to->owner && from->tar->type == TAR_FILE &&
+	       to->tar->type == TAR_FILE && rootfs_digest(rootfs_entry(from), &a, &ignored) == 0 &&
 	       rootfs_digest(rootfs_entry(to), &b, &ignored) == 0 && digest_equal(&a, &b);
 }
 
@@ -462,7 +462,7 @@ static bool matches(struct report *r, const char *pattern)
 
 	rootfs_sorted(r->f->rootfs, &nodes);
 	for (size_t i = 0; i < nodes.len && !found; i++)
-		found = fnmatch(pattern + 1, nodes.items[i]->tar.path, FNM_PATHNAME) == 0;
+		found = fnmatch(pattern + 1, nodes.items[i]->tar->path, FNM_PATHNAME) == 0;
 	vec_release(&nodes);
 	return found;
 }

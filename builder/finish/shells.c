@@ -107,7 +107,7 @@ static int collect(struct shells *s, const char *template, struct error *err)
 
 	rootfs_list(s->f->rootfs, "usr/share/debianutils/shells.d", &lists);
 	for (size_t i = 0; i < lists.len && rc == 0 && update; i++)
-		rc = add_list(s, lists.items[i]->tar.path, err);
+		rc = add_list(s, lists.items[i]->tar->path, err);
 	vec_release(&lists);
 	if (rc == 0)
 		rc = finish_commands(s->f, true, take_command, s, err);

@@ -53,7 +53,7 @@ static int copy_templates(struct finish *f, struct error *err)
 		cleanup_strbuf struct strbuf text = { 0 };
 		const struct rootfs_node *n = rootfs_resolve(f->rootfs, templates[i].from);
 
-		if (!n || n->tar.type != TAR_FILE)
+		if (!n || n->tar->type != TAR_FILE)
 			continue;
 		if (rootfs_read(f->rootfs, templates[i].from, MIB, &text, err) < 0)
 			return -1;

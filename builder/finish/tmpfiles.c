@@ -94,11 +94,11 @@ static int copy(struct finish *f, const struct line *l, struct error *err)
 	const struct rootfs_node *n = rootfs_file(f->rootfs, rootfs_resolve(f->rootfs, from));
 	cleanup_strbuf struct strbuf text = { 0 };
 
-	if (!n || n->tar.type != TAR_FILE || !n->owner)
+	if (!n || n->tar->type != TAR_FILE || !n->owner)
 		return 0;
 	if (rootfs_read(f->rootfs, from, MIB, &text, err) < 0)
 		return -1;
-	finish_text(f, l->path + 1, n->tar.mode, strbuf_slice(&text));
+	finish_text(f, l->path + 1, n->tar->mode, strbuf_slice(&text));
 	return 0;
 }
 
@@ -174,8 +174,8 @@ int finish_tmpfiles(struct finish *f, struct error *err)
 	for (size_t i = 0; i < files.len && rc == 0; i++) {
 		const struct rootfs_node *n = files.items[i];
 
-		if (str_ends(n->tar.path, ".conf") && n->tar.type == TAR_FILE)
-			rc = take_file(f, n->tar.path, finish_is_named(n, &named) ? NULL : &named,
+		if (str_ends(n->tar->path, ".conf") && n->tar->type == TAR_FILE)
+			rc = take_file(f, n->tar->path, finish_is_named(n, &named) ? NULL : &named,
 				       err);
 	}
 	vec_release(&files);

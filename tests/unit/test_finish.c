@@ -108,9 +108,9 @@ static const char *link_of(struct site *s, const char *path)
 {
 	const struct rootfs_node *n = rootfs_lookup(&s->rootfs, path);
 
-	if (!n || n->tar.type != TAR_SYMLINK)
+	if (!n || n->tar->type != TAR_SYMLINK)
 		fail_msg("%s is no link", path);
-	return n->tar.link;
+	return n->tar->link;
 }
 
 static void test_accounts_come_from_the_masters_and_the_manifest(void **state)
@@ -130,9 +130,9 @@ static void test_accounts_come_from_the_masters_and_the_manifest(void **state)
 	assert_contains(passwd, "app:x:1000:1000::/home/app:/bin/sh\n");
 	assert_contains(shadow, "root:*:3652:0:99999:7:::\n");
 	assert_contains(group, "app:x:1000:\n");
-	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar.mode, 0640);
-	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar.gid, 42);
-	assert_int_equal(rootfs_lookup(&s.rootfs, "home/app")->tar.uid, 1000);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar->mode, 0640);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar->gid, 42);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "home/app")->tar->uid, 1000);
 }
 
 static void test_a_user_whose_number_is_taken_is_refused(void **state)
@@ -190,18 +190,18 @@ static void test_what_scripts_do_with_files_for_sure_is_done(void **state)
 	    "usr/bin/tool", "x");
 	finish_well(&s);
 	n = rootfs_lookup(&s.rootfs, "var/lib/tool");
-	assert_int_equal(n->tar.mode, 0750);
-	assert_int_equal(n->tar.gid, 116);
+	assert_int_equal(n->tar->mode, 0750);
+	assert_int_equal(n->tar->gid, 116);
 	assert_null(rootfs_lookup(&s.rootfs, "var/lib/other"));
 	assert_string_equal(link_of(&s, "etc/link"), "../x");
 	text = text_of(&s, "etc/made");
 	assert_string_equal(text, "line\n");
 	n = rootfs_lookup(&s.rootfs, "usr/bin/tool");
-	assert_int_equal(n->tar.mode, 04710);
-	assert_int_equal(n->tar.gid, 116);
-	assert_int_equal(n->tar.xattr_count, 1);
-	assert_string_equal(n->tar.xattrs[0].name, "security.capability");
-	assert_int_equal(n->tar.xattrs[0].value[5], 0x20);
+	assert_int_equal(n->tar->mode, 04710);
+	assert_int_equal(n->tar->gid, 116);
+	assert_int_equal(n->tar->xattr_count, 1);
+	assert_string_equal(n->tar->xattrs[0].name, "security.capability");
+	assert_int_equal(n->tar->xattrs[0].value[5], 0x20);
 	overrides = text_of(&s, "var/lib/dpkg/statoverride");
 	assert_string_equal(overrides, "root ssl-cert 4710 /usr/bin/tool\n");
 }
@@ -362,7 +362,7 @@ static void test_java_gets_a_key_store_of_the_certificates(void **state)
 	assert_ok(rootfs_read(&s.rootfs, "etc/ssl/certs/java/cacerts", MIB, &store, &err), err);
 	assert_int_equal(store.len, 12 + 4 + 17 + 8 + 7 + 4 + 421 + 20);
 	assert_memory_equal(store.data, head, sizeof(head));
-	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/default/cacerts")->tar.mode, 0600);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/default/cacerts")->tar->mode, 0600);
 	for (size_t i = 0; i < s.finish.actions.len; i++)
 		assert_int_not_equal(s.finish.actions.items[i].fate, SCRIPT_NOT_DONE);
 }
@@ -392,7 +392,7 @@ static void test_tmpfiles_with_a_prefix_make_only_what_lies_there(void **state)
 	    "usr/lib/tmpfiles.d/two.conf", "d /srv/two 0700\n");
 	finish_well(&s);
 	assert_non_null(rootfs_lookup(&s.rootfs, "var/log/journal"));
-	assert_int_equal(rootfs_lookup(&s.rootfs, "var/log/journal")->tar.mode, 02755);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "var/log/journal")->tar->mode, 02755);
 	assert_null(rootfs_lookup(&s.rootfs, "var/log/journals"));
 	assert_null(rootfs_lookup(&s.rootfs, "var/other"));
 	assert_non_null(rootfs_lookup(&s.rootfs, "srv/two"));

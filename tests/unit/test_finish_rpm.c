@@ -129,9 +129,9 @@ static const char *link_of(struct site *s, const char *path)
 {
 	const struct rootfs_node *n = rootfs_lookup(&s->rootfs, path);
 
-	if (!n || n->tar.type != TAR_SYMLINK)
+	if (!n || n->tar->type != TAR_SYMLINK)
 		fail_msg("%s is no link", path);
-	return n->tar.link;
+	return n->tar->link;
 }
 
 static const struct build_action *action_of(struct site *s, const char *package, const char *part)
@@ -174,7 +174,7 @@ static void test_accounts_that_scriptlets_add_go_behind_those_of_setup(void **st
 			    "root:*::0:99999:7:::\ndemod:!!:3652::::::\napp:!!:3652::::::\n");
 	assert_string_equal(group, "root:x:0:\nmail:x:12:demod\ndemod:x:381:\napp:x:1000:\n");
 	assert_string_equal(gshadow, "root:::\ndemod:!::\napp:!::\n");
-	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar.mode, 0);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar->mode, 0);
 	assert_int_equal(action_of(&s, "demod", "useradd")->fate, SCRIPT_DONE);
 }
 
@@ -189,9 +189,9 @@ static void test_files_belong_to_the_accounts_of_the_image(void **state)
 	add_owned(c, "usr/bin/mailer", 02755, "root", "mail");
 	take(&s, c);
 	finish_well(&s);
-	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar.uid, 0);
-	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar.gid, 12);
-	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar.mode, 02755);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar->uid, 0);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar->gid, 12);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar->mode, 02755);
 }
 
 static void test_an_owner_that_nobody_knows_is_root_without_setuid(void **state)
@@ -205,8 +205,8 @@ static void test_an_owner_that_nobody_knows_is_root_without_setuid(void **state)
 	add_owned(c, "usr/bin/stray", 06755, "nobody-knows", "mail");
 	take(&s, c);
 	finish_well(&s);
-	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/stray")->tar.uid, 0);
-	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/stray")->tar.mode, 02755);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/stray")->tar->uid, 0);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/stray")->tar->mode, 02755);
 	assert_non_null(action_of(&s, "stray", "there is no user nobody-knows: /usr/bin/stray"));
 	assert_int_equal(action_of(&s, "stray", "nobody-knows")->fate, SCRIPT_NOT_DONE);
 }

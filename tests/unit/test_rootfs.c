@@ -47,7 +47,7 @@ static void test_a_path_goes_through_the_links_of_a_merged_root(void **state)
 	component_add_text(c, "lib/libc.so.6", 0755, slice_str("c"));
 	add(&r, links);
 	add(&r, c);
-	assert_int_equal(rootfs_lookup(&r, "lib")->tar.type, TAR_SYMLINK);
+	assert_int_equal(rootfs_lookup(&r, "lib")->tar->type, TAR_SYMLINK);
 	assert_null(rootfs_lookup(&r, "lib/libc.so.6"));
 	assert_non_null(rootfs_lookup(&r, "usr/lib/libc.so.6"));
 	assert_text(&r, "/lib/libc.so.6", "c");
@@ -175,7 +175,7 @@ static void test_files_of_the_manifest_win_over_packages(void **state)
 	add(&r, with_file("one", "etc/conf", "1"));
 	add(&r, files);
 	assert_text(&r, "etc/conf", "mine");
-	assert_int_equal(rootfs_lookup(&r, "etc/conf")->tar.mode, 0600);
+	assert_int_equal(rootfs_lookup(&r, "etc/conf")->tar->mode, 0600);
 }
 
 static void test_a_folder_stays_one_when_a_link_comes_later(void **state)
@@ -187,7 +187,7 @@ static void test_a_folder_stays_one_when_a_link_comes_later(void **state)
 	component_add_symlink(c, "usr/share/doc/x", "y");
 	add(&r, with_file("one", "usr/share/doc/x/copyright", "c"));
 	add(&r, c);
-	assert_int_equal(rootfs_lookup(&r, "usr/share/doc/x")->tar.type, TAR_DIR);
+	assert_int_equal(rootfs_lookup(&r, "usr/share/doc/x")->tar->type, TAR_DIR);
 }
 
 static void test_a_file_in_the_way_of_a_folder_is_refused(void **state)
@@ -208,9 +208,9 @@ static void test_folders_that_nobody_brings_have_their_own_modes(void **state)
 
 	(void)state;
 	add(&r, with_file("one", "var/tmp/x", "x"));
-	assert_int_equal(rootfs_lookup(&r, "var/tmp")->tar.mode, 01777);
-	assert_int_equal(rootfs_lookup(&r, "var")->tar.mode, 0755);
-	assert_int_equal(rootfs_lookup(&r, "var")->tar.mtime, FIXED_MTIME);
+	assert_int_equal(rootfs_lookup(&r, "var/tmp")->tar->mode, 01777);
+	assert_int_equal(rootfs_lookup(&r, "var")->tar->mode, 0755);
+	assert_int_equal(rootfs_lookup(&r, "var")->tar->mtime, FIXED_MTIME);
 }
 
 static void test_a_folder_precedes_what_it_holds_in_the_order(void **state)
