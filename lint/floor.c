@@ -35,7 +35,10 @@ void floor_find(const struct facts *facts, struct floor *out)
 	}
 }
 
-/* libcudart, libnvrtc and their like by their own name, or the plug-in that opens them. */
+/*
+ * libcudart, libnvrtc and their like by their own name, or the plug-in that opens them. A profiler
+ * that lies about tells nothing of the programs.
+ */
 static unsigned major_of(const struct object *o)
 {
 	const char *name = path_name(o->path);
@@ -44,6 +47,8 @@ static unsigned major_of(const struct object *o)
 		return path_has_part(o->path, "xla_cuda13")   ? 13
 		       : path_has_part(o->path, "xla_cuda12") ? 12
 							      : 0;
+	if (str_starts(name, "libcupti"))
+		return 0;
 	return library_cuda_major(o->elf->soname ? o->elf->soname : name);
 }
 
