@@ -14,7 +14,7 @@ static void make_key(const char *what, const char *text, const struct digest *bl
 		     const struct digest *diff_id, struct digest *out)
 {
 	char digest[DIGEST_TEXT_MAX];
-	struct digest_state state;
+	cleanup_digest struct digest_state state = { 0 };
 	cleanup_strbuf struct strbuf all = { 0 };
 
 	strbuf_addf(&all, "%s\n%s\n%s\n", what, text, digest_text(blob, digest));

@@ -181,7 +181,7 @@ struct content_reader {
 
 static struct file_facts *empty_facts(struct content_reader *r)
 {
-	struct digest_state state = { 0 };
+	cleanup_digest struct digest_state state = { 0 };
 
 	if (r->empty)
 		return r->empty;

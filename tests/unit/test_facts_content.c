@@ -51,7 +51,7 @@ static void test_a_file_of_ptx_says_what_it_is_for(void **state)
 static void put(struct strbuf *b, uint64_t value, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
-		strbuf_addc(b, (char)(value >> 8 * i));
+		strbuf_addc(b, (char)(i < 8 ? value >> 8 * i : 0));
 }
 
 /* A member with a container of one cubin behind 16 bytes of something else. */
