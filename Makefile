@@ -14,7 +14,10 @@ modules  = base formats net oci manifests builder builder/sources builder/finish
 std      = -std=c17 -D_GNU_SOURCE -I. -I$O -MMD -MP -fPIE
 warn     = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
            -Wwrite-strings -Wformat=2 -Wvla -Wundef -Wconversion -Wno-sign-conversion
-harden   = -fstack-protector-strong
+# clang's headers make macros of the functions that base.h refuses.
+fortify  = $(if $(SAN)$(findstring clang,$(CC)),,$(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),-D_FORTIFY_SOURCE=2))
+harden   = -fstack-protector-strong -fstack-clash-protection $(if $(findstring x86_64,$(machine)),-fcf-protection) $(fortify)
+machine := $(shell $(CC) -dumpmachine)
 san      = $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 deps_c  := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 deps_l  := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread

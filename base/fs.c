@@ -332,8 +332,9 @@ int fs_remove_tree(int dirfd, const char *path, struct error *err)
 			return error_set_errno(err, errno, "remove %s", path);
 		return 0;
 	}
-	if ((st.st_mode & 0700) != 0700)
-		fchmodat(dirfd, path, 0700, 0);
+	if ((st.st_mode & 0700) != 0700 && fchmodat(dirfd, path, 0700, 0) < 0 &&
+	    errno != EPERM) /* another's: listing it tells */
+		return error_set_errno(err, errno, "change the mode of %s", path);
 	if (fs_list(dirfd, path, &names, err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < names.len; i++) {
