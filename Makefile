@@ -190,6 +190,7 @@ docs: $(doc_tools) ## write the generated pages: docs/rules/, docs/manifest.md, 
 	@mkdir -p docs/rules
 	$Q$O/tests/tools/rule_pages docs/rules
 	$Q$O/tests/tools/manifest_docs >docs/manifest.md
+	$Q$O/tests/tools/cli_docs page >docs/commands.md
 	$Q$O/tests/tools/stack_schema >docs/stack.schema.json
 	$Q$O/tests/tools/policy_docs page >docs/lint-policy.md
 	$Q$O/tests/tools/policy_docs schema >docs/lint-policy.schema.json
@@ -198,10 +199,11 @@ check-docs: $(doc_tools) ## the generated pages are up to date
 	@rm -rf $O/docs && mkdir -p $O/docs/rules
 	$Q$O/tests/tools/rule_pages $O/docs/rules
 	$Q$O/tests/tools/manifest_docs >$O/docs/manifest.md
+	$Q$O/tests/tools/cli_docs page >$O/docs/commands.md
 	$Q$O/tests/tools/stack_schema >$O/docs/stack.schema.json
 	$Q$O/tests/tools/policy_docs page >$O/docs/lint-policy.md
 	$Q$O/tests/tools/policy_docs schema >$O/docs/lint-policy.schema.json
-	@diff -r $O/docs/rules docs/rules && for f in manifest.md stack.schema.json lint-policy.md lint-policy.schema.json; do diff $O/docs/$$f docs/$$f || exit 1; done || \
+	@diff -r $O/docs/rules docs/rules && for f in manifest.md commands.md stack.schema.json lint-policy.md lint-policy.schema.json; do diff $O/docs/$$f docs/$$f || exit 1; done || \
 		{ echo 'run `make docs` and commit what it changes'; exit 1; }
 	@tests/check-test-names
 
