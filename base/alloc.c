@@ -38,10 +38,11 @@ void *xreallocarray(void *old, size_t count, size_t bytes)
 
 char *xstrndup(const char *s, size_t len)
 {
-	size_t n = strnlen(s, len);
+	size_t n = len ? strnlen(s, len) : 0;
 	char *p = xmalloc(n + 1);
 
-	memcpy(p, s, n);
+	if (n)
+		memcpy(p, s, n);
 	p[n] = '\0';
 	return p;
 }
