@@ -2,29 +2,9 @@
 
 #include "builder/sandbox.h"
 
-#include "formats/json.h"
+#include "oci/runtime_config.h"
 
 enum { OUTPUT_KEPT_BYTES = 256 * 1024 };
-
-static json_t *texts(const char *const *items)
-{
-	json_t *list = json_array();
-
-	for (; *items; items++)
-		json_push(list, json_text(*items));
-	return list;
-}
-
-static json_t *mount(const char *to, const char *type, const char *from, const char *const *options)
-{
-	json_t *o = json_object();
-
-	json_put(o, "destination", json_text(to));
-	json_put(o, "type", json_text(type));
-	json_put(o, "source", json_text(from));
-	json_put(o, "options", texts(options));
-	return o;
-}
 
 /* Each secret is a file of the bundle, which is private and removed behind the command. */
 static int write_secret(const struct sandbox_command *c, const char *bundle, size_t i,
@@ -36,29 +16,22 @@ static int write_secret(const struct sandbox_command *c, const char *bundle, siz
 
 	if (fs_write(AT_FDCWD, path, strbuf_slice(&s->bytes), 0400, err) < 0)
 		return -1;
-	json_push(mounts, mount(s->to, "bind", path, options));
+	json_push(mounts, runtime_mount(s->to, "bind", path, json_texts(options)));
 	return 0;
 }
 
 static int add_mounts(const struct sandbox_command *c, const char *bundle, json_t *mounts,
 		      struct error *err)
 {
-	static const char *const none[] = { "nosuid", "noexec", "nodev", NULL };
-	static const char *const dev[] = { "nosuid", "strictatime", "mode=755", "size=65536k",
-					   NULL };
-	static const char *const pts[] = { "nosuid",        "noexec",    "newinstance",
-					   "ptmxmode=0666", "mode=0620", NULL };
-	static const char *const tmp[] = { "nosuid", "nodev", "mode=1777", NULL };
+	static const char *const shm[] = { "nosuid", "nodev", "mode=1777", NULL };
 	static const char *const private[] = { "nosuid", "nodev", "noexec", "mode=0700", NULL };
 	const struct secrets *secrets = c->sandbox->secrets;
 
-	json_push(mounts, mount("/proc", "proc", "proc", none));
-	json_push(mounts, mount("/dev", "tmpfs", "tmpfs", dev));
-	json_push(mounts, mount("/dev/pts", "devpts", "devpts", pts));
-	json_push(mounts, mount("/dev/shm", "tmpfs", "shm", tmp));
-	json_push(mounts, mount("/tmp", "tmpfs", "tmpfs", tmp));
+	runtime_add_mounts(mounts);
+	json_push(mounts, runtime_mount("/dev/shm", "tmpfs", "shm", json_texts(shm)));
 	if (secrets->len)
-		json_push(mounts, mount(SECRETS_FOLDER, "tmpfs", "tmpfs", private));
+		json_push(mounts,
+			  runtime_mount(SECRETS_FOLDER, "tmpfs", "tmpfs", json_texts(private)));
 	for (size_t i = 0; i < secrets->len; i++) {
 		if (write_secret(c, bundle, i, mounts, err) < 0)
 			return -1;
@@ -70,16 +43,16 @@ static json_t *process_json(const struct sandbox_command *c)
 {
 	static const char *const sets[] = { "bounding", "effective", "permitted" };
 	json_t *o = json_object(), *user = json_object(), *capabilities = json_object();
-	json_t *env = texts(sandbox_environment);
+	json_t *env = json_texts(sandbox_environment);
 	cleanup_free char *path = xasprintf("PATH=%s", c->path);
 
 	json_put(user, "uid", json_integer(0));
 	json_put(user, "gid", json_integer(0));
 	json_push(env, json_text(path));
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++)
-		json_put(capabilities, sets[i], texts(sandbox_capabilities));
+		json_put(capabilities, sets[i], json_texts(sandbox_capabilities));
 	json_put(o, "args",
-		 texts((const char *const[]){ "/bin/sh", "-e", "-c", c->command, NULL }));
+		 json_texts((const char *const[]){ "/bin/sh", "-e", "-c", c->command, NULL }));
 	json_put(o, "capabilities", capabilities);
 	json_put(o, "cwd", json_text("/"));
 	json_put(o, "env", env);
@@ -89,33 +62,18 @@ static json_t *process_json(const struct sandbox_command *c)
 	return o;
 }
 
-static json_t *id_mapping(uint32_t host)
-{
-	json_t *list = json_array(), *o = json_object();
-
-	json_put(o, "containerID", json_integer(0));
-	json_put(o, "hostID", json_integer(host));
-	json_put(o, "size", json_integer(1));
-	json_push(list, o);
-	return list;
-}
-
 static json_t *linux_json(void)
 {
 	static const char *const kinds[] = { "pid", "ipc", "uts", "mount", "network", "user" };
 	json_t *o = json_object(), *namespaces = json_array();
 	bool root = geteuid() == 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds) - root; i++) {
-		json_t *n = json_object();
-
-		json_put(n, "type", json_text(kinds[i]));
-		json_push(namespaces, n);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(kinds) - root; i++)
+		runtime_add_namespace(namespaces, kinds[i]);
 	json_put(o, "namespaces", namespaces);
 	if (!root) {
-		json_put(o, "uidMappings", id_mapping(geteuid()));
-		json_put(o, "gidMappings", id_mapping(getegid()));
+		json_put(o, "uidMappings", runtime_id_mapping(0, geteuid()));
+		json_put(o, "gidMappings", runtime_id_mapping(0, getegid()));
 	}
 	return o;
 }

@@ -85,13 +85,8 @@ static int run(const struct invocation *in, struct error *err)
 {
 	cleanup_registry_arg struct registry_arg registry = { 0 };
 	cleanup_key struct key *key = NULL;
-	const char *file = option_text(in, "key", NULL);
 
-	if (!file)
-		return error_set(err, ERROR_USAGE,
-				 "--key FILE is wanted (gpuimg keygen makes one)");
-	if (registry_arg_take(in, "attest", &registry, err) < 0 ||
-	    !(key = key_arg_private(in, file, err)))
+	if (!(key = key_arg_wanted(in, err)) || registry_arg_take(in, "attest", &registry, err) < 0)
 		return -1;
 	return attest(in, &registry, key, err);
 }

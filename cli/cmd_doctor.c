@@ -79,23 +79,19 @@ static int examine(const struct invocation *in, struct registry_arg *registry,
 		   const struct report_outputs *outputs, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
-	cleanup_client_repository struct client_repository *repository = NULL;
-	cleanup_client struct client *client = NULL; /* goes before its repository */
+	cleanup_registry_target struct registry_target to = { 0 };
 	struct doctor_report report;
 	struct reference ref;
 
 	if (registry_arg_reference(in->args[0], &arena, &ref, err) < 0)
 		return -1;
-	repository = client_repository_open(ref.registry, ref.repository, CLIENT_PUSH,
-					    &registry->client, err);
-	if (!repository)
+	if (registry_target_open(registry, ref.registry, ref.repository, CLIENT_PUSH, &to, err) < 0)
 		return -1;
-	client = client_new(repository);
-	if (doctor_measure(client, &report, err) < 0)
+	if (doctor_measure(to.client, &report, err) < 0)
 		return -1;
 	if (!option_given(in, "dry-run"))
 		remember(registry, ref.registry, &report);
-	return deliver(in, outputs, &report, repository, err);
+	return deliver(in, outputs, &report, to.repository, err);
 }
 
 static int run(const struct invocation *in, struct error *err)

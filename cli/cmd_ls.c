@@ -12,8 +12,7 @@ static int list(const struct invocation *in, struct registry_arg *registry, stru
 	cleanup_arena struct arena arena = { 0 };
 	const char *text = in->args[0];
 	struct reference ref = { .repository = "" };
-	cleanup_client_repository struct client_repository *repository = NULL;
-	cleanup_client struct client *client = NULL; /* goes before its repository */
+	cleanup_registry_target struct registry_target to = { 0 };
 	struct listing names = { 0 };
 	bool tags;
 	int rc;
@@ -23,14 +22,11 @@ static int list(const struct invocation *in, struct registry_arg *registry, stru
 	tags = strchr(text, '/');
 	if (tags && registry_arg_reference(text, &arena, &ref, err) < 0)
 		return -1;
-	repository =
-		client_repository_open(tags ? ref.registry : text, ref.repository,
-				       tags ? CLIENT_PULL : CLIENT_CATALOG, &registry->client, err);
-	if (!repository)
+	if (registry_target_open(registry, tags ? ref.registry : text, ref.repository,
+				 tags ? CLIENT_PULL : CLIENT_CATALOG, &to, err) < 0)
 		return -1;
-	client = client_new(repository);
-	rc = tags ? listing_tags(client, &arena, &names, err)
-		  : listing_repositories(client, &arena, &names, err);
+	rc = tags ? listing_tags(to.client, &arena, &names, err)
+		  : listing_repositories(to.client, &arena, &names, err);
 	for (size_t i = 0; rc == 0 && i < names.len; i++)
 		if (!tags || option_given(in, "all") || !reference_tag_attached(names.items[i]))
 			out_print(in->out, "%s\n", names.items[i]);

@@ -11,8 +11,7 @@ static int remove_image(const struct invocation *in, struct registry_arg *regist
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
-	cleanup_client_repository struct client_repository *repository = NULL;
-	cleanup_client struct client *client = NULL; /* goes before its repository */
+	cleanup_registry_target struct registry_target to = { 0 };
 	char digest[DIGEST_TEXT_MAX];
 	struct descriptor desc;
 	struct reference ref;
@@ -25,14 +24,12 @@ static int remove_image(const struct invocation *in, struct registry_arg *regist
 			"'%s': an image is removed by its digest (HOST/NAME@sha256:…), with "
 			"all its tags; `gpuimg inspect docker://%s/%s:%s` tells it",
 			in->args[0], ref.registry, ref.repository, ref.tag);
-	repository = client_repository_open(ref.registry, ref.repository, CLIENT_DELETE,
-					    &registry->client, err);
-	if (!repository)
+	if (registry_target_open(registry, ref.registry, ref.repository, CLIENT_DELETE, &to, err) <
+	    0)
 		return -1;
-	client = client_new(repository);
 	digest_text(&ref.digest, digest);
-	if (client_manifest_get(client, digest, &arena, &text, &desc, err) < 0 ||
-	    listing_delete(client, &ref.digest, err) < 0)
+	if (client_manifest_get(to.client, digest, &arena, &text, &desc, err) < 0 ||
+	    listing_delete(to.client, &ref.digest, err) < 0)
 		return -1;
 	out_note(in->out, "%s/%s@%s: removed, with all tags of it", ref.registry, ref.repository,
 		 digest);

@@ -10,8 +10,7 @@ static int tag_all(const struct invocation *in, struct registry_arg *registry, s
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
-	cleanup_client_repository struct client_repository *repository = NULL;
-	cleanup_client struct client *client = NULL; /* goes before its repository */
+	cleanup_registry_target struct registry_target to = { 0 };
 	char digest[DIGEST_TEXT_MAX];
 	struct descriptor desc;
 	struct reference ref;
@@ -24,17 +23,15 @@ static int tag_all(const struct invocation *in, struct registry_arg *registry, s
 					 in->args[i]);
 	if (registry_arg_reference(in->args[0], &arena, &ref, err) < 0)
 		return -1;
-	repository = client_repository_open(ref.registry, ref.repository, CLIENT_PUSH,
-					    &registry->client, err);
-	if (!repository)
+	if (registry_target_open(registry, ref.registry, ref.repository, CLIENT_PUSH, &to, err) < 0)
 		return -1;
-	client = client_new(repository);
-	if (client_manifest_get(client, ref.has_digest ? digest_text(&ref.digest, digest) : ref.tag,
-				&arena, &text, &desc, err) < 0)
+	if (client_manifest_get(to.client,
+				ref.has_digest ? digest_text(&ref.digest, digest) : ref.tag, &arena,
+				&text, &desc, err) < 0)
 		return -1;
 	for (size_t i = 1; i < in->arg_count; i++) {
-		if (client_manifest_put(client, in->args[i], desc.media_type, strbuf_slice(&text),
-					err) < 0)
+		if (client_manifest_put(to.client, in->args[i], desc.media_type,
+					strbuf_slice(&text), err) < 0)
 			return -1;
 		out_print(in->out, "%s/%s:%s@%s\n", ref.registry, ref.repository, in->args[i],
 			  digest_text(&desc.digest, digest));

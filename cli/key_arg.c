@@ -163,6 +163,17 @@ struct key *key_arg_private(const struct invocation *in, const char *text, struc
 	return k;
 }
 
+struct key *key_arg_wanted(const struct invocation *in, struct error *err)
+{
+	const char *file = option_text(in, "key", NULL);
+
+	if (file)
+		return key_arg_private(in, file, err);
+	ignore_result(
+		error_set(err, ERROR_USAGE, "--key FILE is wanted (gpuimg keygen makes one)"));
+	return NULL;
+}
+
 struct key *key_arg_public(const char *text, struct error *err)
 {
 	cleanup_secret struct strbuf pem = { 0 };

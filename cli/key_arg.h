@@ -21,6 +21,8 @@
  */
 struct key *key_arg_private(const struct invocation *in, const char *text,
 			    struct error *err) MUST_USE;
+/* The key of the option --key, which the command cannot do without. */
+struct key *key_arg_wanted(const struct invocation *in, struct error *err) MUST_USE;
 /* A public key, from the same. */
 struct key *key_arg_public(const char *text, struct error *err) MUST_USE;
 /*

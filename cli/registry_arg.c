@@ -90,3 +90,20 @@ int registry_arg_reference(const char *text, struct arena *arena, struct referen
 		text += strlen("docker://");
 	return reference_parse(text, arena, out, err);
 }
+
+int registry_target_open(const struct registry_arg *a, const char *registry, const char *repository,
+			 enum client_access access, struct registry_target *out, struct error *err)
+{
+	out->repository = client_repository_open(registry, repository, access, &a->client, err);
+	if (!out->repository)
+		return -1;
+	out->client = client_new(out->repository);
+	return 0;
+}
+
+void registry_target_release(struct registry_target *t)
+{
+	client_free(t->client); /* goes before its repository */
+	client_repository_close(t->repository);
+	*t = (struct registry_target){ 0 };
+}

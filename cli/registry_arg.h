@@ -56,4 +56,17 @@ int registry_arg_read_password(struct strbuf *out, struct error *err) MUST_USE;
 int registry_arg_reference(const char *text, struct arena *arena, struct reference *out,
 			   struct error *err) MUST_USE;
 
+/* A repository and a client of it. */
+struct registry_target {
+	struct client_repository *repository;
+	struct client *client;
+};
+
+/* Release it in any case. Errors: those of client_repository_open. */
+int registry_target_open(const struct registry_arg *a, const char *registry, const char *repository,
+			 enum client_access access, struct registry_target *out,
+			 struct error *err) MUST_USE;
+void registry_target_release(struct registry_target *t);
+#define cleanup_registry_target cleanup(registry_target_release)
+
 #endif

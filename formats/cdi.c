@@ -21,19 +21,6 @@ struct cdi_reading {
 
 static const uint32_t versions[] = { 300, 301, 400, 500, 600, 700, 800, 10000, 10100 };
 
-static int bad(const struct node *n, struct error *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
-static int bad(const struct node *n, struct error *err, const char *fmt, ...)
-{
-	cleanup_free char *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	text = xvasprintf(fmt, ap);
-	va_end(ap);
-	return error_set(err, ERROR_FORMAT, "%s:%zu:%zu: %s", n->file, n->line, n->column, text);
-}
-
 /* A member that may stand in a map, and the version that brought it. */
 struct member {
 	const char *key;
@@ -44,7 +31,8 @@ static int check_members(const struct cdi_reading *r, const struct node *map,
 			 const struct member *members, struct error *err)
 {
 	if (map->type != NODE_MAP)
-		return bad(map, err, "a map is expected here, this is %s", node_type_name(map));
+		return node_error(map, ERROR_FORMAT, err, "a map is expected here, this is %s",
+				  node_type_name(map));
 	for (size_t i = 0; i < map->count; i++) {
 		const struct node *key = &map->pairs[i].key;
 		const struct member *m = members;
@@ -52,13 +40,14 @@ static int check_members(const struct cdi_reading *r, const struct node *map,
 		while (m->key && !str_equal(m->key, key->text))
 			m++;
 		if (!m->key)
-			return bad(key, err, "\"%.60s\" is no member that CDI knows here",
-				   key->text);
+			return node_error(key, ERROR_FORMAT, err,
+					  "\"%.60s\" is no member that CDI knows here", key->text);
 		if (m->since > r->version)
-			return bad(key, err,
-				   "\"%s\" needs cdiVersion %u.%u.%u or newer; the file says %s",
-				   key->text, m->since / 10000, m->since / 100 % 100,
-				   m->since % 100, r->version_text);
+			return node_error(
+				key, ERROR_FORMAT, err,
+				"\"%s\" needs cdiVersion %u.%u.%u or newer; the file says %s",
+				key->text, m->since / 10000, m->since / 100 % 100, m->since % 100,
+				r->version_text);
 	}
 	return 0;
 }
@@ -71,11 +60,12 @@ static int get_text(const struct cdi_reading *r, const struct node *map, const c
 
 	*out = NULL;
 	if (!n || n->type == NODE_NULL)
-		return required ? bad(map, err, "\"%s\" is missing", key) : 0;
+		return required ? node_error(map, ERROR_FORMAT, err, "\"%s\" is missing", key) : 0;
 	if (n->type != NODE_SCALAR)
-		return bad(n, err, "\"%s\" is %s, not text", key, node_type_name(n));
+		return node_error(n, ERROR_FORMAT, err, "\"%s\" is %s, not text", key,
+				  node_type_name(n));
 	if (required && !n->text[0])
-		return bad(n, err, "\"%s\" is empty", key);
+		return node_error(n, ERROR_FORMAT, err, "\"%s\" is empty", key);
 	*out = arena_strdup(r->arena, n->text);
 	return 0;
 }
@@ -90,7 +80,8 @@ static int get_number(const struct node *map, const char *key, bool *out_has, ui
 	if (!n || n->type == NODE_NULL)
 		return 0;
 	if (!node_u64(n, &value) || value > UINT32_MAX)
-		return bad(n, err, "\"%s\" is no number from 0 to %u", key, UINT32_MAX);
+		return node_error(n, ERROR_FORMAT, err, "\"%s\" is no number from 0 to %u", key,
+				  UINT32_MAX);
 	*out = (uint32_t)value;
 	*out_has = true;
 	return 0;
@@ -104,7 +95,8 @@ static int get_list(const struct node *map, const char *key, const struct node *
 
 	*out = n && n->type != NODE_NULL ? n : &none;
 	if ((*out)->type != NODE_LIST)
-		return bad(n, err, "\"%s\" is %s, not a list", key, node_type_name(n));
+		return node_error(n, ERROR_FORMAT, err, "\"%s\" is %s, not a list", key,
+				  node_type_name(n));
 	return 0;
 }
 
@@ -118,8 +110,8 @@ static int get_texts(const struct cdi_reading *r, const struct node *map, const 
 	out->items = arena_array(r->arena, list->count + 1, sizeof(*out->items));
 	for (size_t i = 0; i < list->count; i++) {
 		if (list->items[i].type != NODE_SCALAR)
-			return bad(&list->items[i], err, "\"%s\" holds something that is no text",
-				   key);
+			return node_error(&list->items[i], ERROR_FORMAT, err,
+					  "\"%s\" holds something that is no text", key);
 		out->items[out->count++] = arena_strdup(r->arena, list->items[i].text);
 	}
 	return 0;
@@ -137,10 +129,10 @@ static int read_env(const struct cdi_reading *r, const struct node *edits, struc
 		const char *equals = strchr(texts.items[i], '=');
 
 		if (!equals || equals == texts.items[i])
-			return bad(&list->items[i], err,
-				   "environment entry \"%.60s\" is not "
-				   "NAME=VALUE",
-				   texts.items[i]);
+			return node_error(&list->items[i], ERROR_FORMAT, err,
+					  "environment entry \"%.60s\" is not "
+					  "NAME=VALUE",
+					  texts.items[i]);
 		vec_push(&out->env, texts.items[i]);
 	}
 	return 0;
@@ -171,9 +163,11 @@ static int read_node(const struct cdi_reading *r, const struct node *n, struct c
 	    get_number(n, "gid", &out->has_gid, &out->gid, err) < 0)
 		return -1;
 	if (out->path[0] != '/')
-		return bad(n, err, "device node \"%.80s\" is no absolute path", out->path);
+		return node_error(n, ERROR_FORMAT, err, "device node \"%.80s\" is no absolute path",
+				  out->path);
 	if (type && *type && (type[1] || !strchr("bcup", type[0])))
-		return bad(n, err, "type \"%.20s\" of a device node is none of b, c, u, p", type);
+		return node_error(n, ERROR_FORMAT, err,
+				  "type \"%.20s\" of a device node is none of b, c, u, p", type);
 	out->type = type ? type[0] : '\0';
 	out->has_number = has_major || has_minor;
 	if (!out->host_path)
@@ -184,10 +178,10 @@ static int read_node(const struct cdi_reading *r, const struct node *n, struct c
 		out->permissions = "";
 	for (p = out->permissions; *p; p++) {
 		if (!strchr("rwm", *p))
-			return bad(n, err,
-				   "permissions \"%.20s\" of a device node are not of r, "
-				   "w, m",
-				   out->permissions);
+			return node_error(n, ERROR_FORMAT, err,
+					  "permissions \"%.20s\" of a device node are not of r, "
+					  "w, m",
+					  out->permissions);
 	}
 	return 0;
 }
@@ -210,8 +204,9 @@ static int read_mount(const struct cdi_reading *r, const struct node *n, struct 
 	    get_texts(r, n, "options", &out->options, err) < 0)
 		return -1;
 	if (out->container_path[0] != '/')
-		return bad(n, err, "mount destination \"%.80s\" is no absolute path",
-			   out->container_path);
+		return node_error(n, ERROR_FORMAT, err,
+				  "mount destination \"%.80s\" is no absolute path",
+				  out->container_path);
 	return 0;
 }
 
@@ -237,7 +232,9 @@ static int read_hook(const struct cdi_reading *r, const struct node *n, struct c
 	out->timeout_s = timeout;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		known |= str_equal(out->name, names[i]);
-	return known ? 0 : bad(n, err, "\"%.40s\" is no hook that OCI runtimes have", out->name);
+	return known ? 0
+		     : node_error(n, ERROR_FORMAT, err,
+				  "\"%.40s\" is no hook that OCI runtimes have", out->name);
 }
 
 static int read_net_device(const struct cdi_reading *r, const struct node *n,
@@ -261,7 +258,8 @@ static int read_gids(const struct node *edits, struct cdi_edits *out, struct err
 		uint64_t gid;
 
 		if (!node_u64(&list->items[i], &gid) || gid > UINT32_MAX)
-			return bad(&list->items[i], err, "an additional group is no number");
+			return node_error(&list->items[i], ERROR_FORMAT, err,
+					  "an additional group is no number");
 		if (gid)
 			vec_push(&out->gids, (uint32_t)gid);
 	}
@@ -342,11 +340,13 @@ static int check_annotations(const struct cdi_reading *r, const struct node *n, 
 	if (!map || map->type == NODE_NULL)
 		return 0;
 	if (map->type != NODE_MAP)
-		return bad(map, err, "\"annotations\" is %s, not a map", node_type_name(map));
+		return node_error(map, ERROR_FORMAT, err, "\"annotations\" is %s, not a map",
+				  node_type_name(map));
 	for (size_t i = 0; i < map->count; i++) {
 		if (map->pairs[i].value.type != NODE_SCALAR)
-			return bad(&map->pairs[i].value, err, "annotation \"%.40s\" is no text",
-				   map->pairs[i].key.text);
+			return node_error(&map->pairs[i].value, ERROR_FORMAT, err,
+					  "annotation \"%.40s\" is no text",
+					  map->pairs[i].key.text);
 	}
 	return 0;
 }
@@ -363,14 +363,16 @@ static int read_device(const struct cdi_reading *r, const struct node *n, struct
 	    get_text(r, n, "name", true, &out->name, err) < 0 || check_annotations(r, n, err) < 0)
 		return -1;
 	if (!is_name(out->name, strlen(out->name), "_-.:", r->version < VERSION_0_5))
-		return bad(n, err, "\"%.60s\" is no name of a device", out->name);
+		return node_error(n, ERROR_FORMAT, err, "\"%.60s\" is no name of a device",
+				  out->name);
 	if (!edits)
-		return bad(n, err, "device \"%s\" has no containerEdits", out->name);
+		return node_error(n, ERROR_FORMAT, err, "device \"%s\" has no containerEdits",
+				  out->name);
 	if (read_edits(r, edits, &out->edits, err) < 0)
 		return error_wrap(err, "device %s", out->name);
-	return edits_are_empty(&out->edits)
-		       ? bad(edits, err, "device \"%s\" has no edits", out->name)
-		       : 0;
+	return edits_are_empty(&out->edits) ? node_error(edits, ERROR_FORMAT, err,
+							 "device \"%s\" has no edits", out->name)
+					    : 0;
 }
 
 static int read_version(const struct node *root, struct cdi_reading *r, struct error *err)
@@ -386,20 +388,23 @@ static int read_version(const struct node *root, struct cdi_reading *r, struct e
 	at = node_get(root, "cdiVersion");
 	for (rest = slice_str(r->version_text); slice_cut(&rest, '.', &part); parts++) {
 		if (!slice_u64(part, &number) || number > 99)
-			return bad(at, err, "cdiVersion \"%.20s\" is no version", r->version_text);
+			return node_error(at, ERROR_FORMAT, err,
+					  "cdiVersion \"%.20s\" is no version", r->version_text);
 		version = version * 100 + number;
 	}
 	if (parts != 3)
-		return bad(at, err, "cdiVersion \"%.20s\" is no version", r->version_text);
+		return node_error(at, ERROR_FORMAT, err, "cdiVersion \"%.20s\" is no version",
+				  r->version_text);
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
 		known |= versions[i] == version;
 	if (!known)
-		return bad(at, err,
-			   version > versions[ARRAY_LEN(versions) - 1]
-				   ? "cdiVersion %s is newer than " CDI_VERSION_MAX
-				     ", which is read here; write it with --spec-version or update"
-				   : "cdiVersion %s does not exist",
-			   r->version_text);
+		return node_error(
+			at, ERROR_FORMAT, err,
+			version > versions[ARRAY_LEN(versions) - 1]
+				? "cdiVersion %s is newer than " CDI_VERSION_MAX
+				  ", which is read here; write it with --spec-version or update"
+				: "cdiVersion %s does not exist",
+			r->version_text);
 	r->version = (uint32_t)version;
 	return 0;
 }
@@ -415,16 +420,18 @@ static int read_spec(const struct node *root, struct arena *arena, struct cdi_sp
 	const struct node *list, *edits;
 
 	if (root->type != NODE_MAP)
-		return bad(root, err, "a map is expected here, this is %s", node_type_name(root));
+		return node_error(root, ERROR_FORMAT, err, "a map is expected here, this is %s",
+				  node_type_name(root));
 	if (read_version(root, &r, err) < 0 || check_members(&r, root, members, err) < 0 ||
 	    get_text(&r, root, "kind", true, &out->kind, err) < 0 ||
 	    check_annotations(&r, root, err) < 0 || get_list(root, "devices", &list, err) < 0)
 		return -1;
 	out->version = r.version_text;
 	if (!is_kind(out->kind, r.version))
-		return bad(root, err, "kind \"%.80s\" is not VENDOR/CLASS", out->kind);
+		return node_error(root, ERROR_FORMAT, err, "kind \"%.80s\" is not VENDOR/CLASS",
+				  out->kind);
 	if (!list->count)
-		return bad(root, err, "it names no device");
+		return node_error(root, ERROR_FORMAT, err, "it names no device");
 	edits = node_get(root, "containerEdits");
 	if (edits && edits->type != NODE_NULL && read_edits(&r, edits, &out->edits, err) < 0)
 		return -1;
@@ -434,7 +441,8 @@ static int read_spec(const struct node *root, struct arena *arena, struct cdi_sp
 		if (read_device(&r, &list->items[i], d, err) < 0)
 			return -1;
 		if (cdi_device_find(out, d->name) != d)
-			return bad(&list->items[i], err, "device \"%s\" is there twice", d->name);
+			return node_error(&list->items[i], ERROR_FORMAT, err,
+					  "device \"%s\" is there twice", d->name);
 	}
 	return 0;
 }

@@ -376,6 +376,15 @@ json_t *json_text(const char *s)
 	return or_die(json_string(strbuf_text(&clean)));
 }
 
+json_t *json_texts(const char *const *items)
+{
+	json_t *list = json_array();
+
+	for (; *items; items++)
+		json_push(list, json_text(*items));
+	return list;
+}
+
 void json_put(json_t *object, const char *key, json_t *value)
 {
 	cleanup_json json_t *clean = json_text(key);

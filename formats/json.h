@@ -54,7 +54,8 @@ int json_get_array_opt(const json_t *object, const char *where, const char *key,
 		       struct error *err) MUST_USE;
 
 /* Builders that cannot fail but for lack of memory, which ends the program. */
-json_t *json_text(const char *s); /* invalid UTF-8 bytes become U+FFFD */
+json_t *json_text(const char *s);             /* invalid UTF-8 bytes become U+FFFD */
+json_t *json_texts(const char *const *items); /* of texts; ends with NULL */
 void json_put(json_t *object, const char *key, json_t *value); /* takes value */
 void json_push(json_t *array, json_t *value);                  /* takes value */
 

@@ -1,5 +1,9 @@
 #include "formats/node.h"
 
+#include <stdarg.h>
+
+#include "base/alloc.h"
+
 const struct node *node_get(const struct node *map, const char *key)
 {
 	if (map->type != NODE_MAP)
@@ -58,4 +62,15 @@ bool node_u64(const struct node *node, uint64_t *out)
 	if (node->text[0] == '0' && node->text[1])
 		return false;
 	return slice_u64(slice_str(node->text), out);
+}
+
+int node_error(const struct node *at, enum error_code code, struct error *err, const char *fmt, ...)
+{
+	cleanup_free char *what = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	what = xvasprintf(fmt, ap);
+	va_end(ap);
+	return error_set(err, code, "%s:%zu:%zu: %s", at->file, at->line, at->column, what);
 }

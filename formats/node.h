@@ -32,6 +32,9 @@ struct node_pair {
 const struct node *node_get(const struct node *map, const char *key);
 /* "a map", "a list", "text", "nothing": for error texts. */
 const char *node_type_name(const struct node *node);
+/* Sets "FILE:LINE:COLUMN: " and the text; -1. */
+int node_error(const struct node *at, enum error_code code, struct error *err, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
 /* Plain scalar that YAML 1.1 core reads as bool (true/false/yes/no/on/off) or integer. */
 bool node_bool(const struct node *node, bool *out);
 bool node_u64(const struct node *node, uint64_t *out);

@@ -57,10 +57,8 @@ static void put_pattern(json_t *schema, stack_check_fn *check)
 /* {"type": [a, b, …]}; ends with NULL. */
 static json_t *of_types(const char *const *types)
 {
-	json_t *schema = json_object(), *list = json_array();
+	json_t *schema = json_object(), *list = json_texts(types);
 
-	for (; *types; types++)
-		json_push(list, json_text(*types));
 	if (json_array_size(list) == 1)
 		json_put(schema, "type", json_incref(json_array_get(list, 0)));
 	else

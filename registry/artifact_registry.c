@@ -65,30 +65,14 @@ static struct stream *open_bytes(void *user, struct error *err)
 	return stream_memory(*(struct slice *)user);
 }
 
-static bool never(void *user)
-{
-	(void)user;
-	return false;
-}
-
-static void ignore_move(void *user, uint64_t position, uint64_t sent)
-{
-	(void)user;
-	(void)position;
-	(void)sent;
-}
-
 static int put_blob(struct artifact_place *base, const struct descriptor *desc, struct slice bytes,
 		    struct error *err)
 {
 	struct registry_place *p = (struct registry_place *)base;
 	const char *state_dir = client_options_of(p->client)->state_dir;
-	struct upload upload = { .state_dir = state_dir,
-				 .desc = desc,
-				 .open = open_bytes,
-				 .stopped = never,
-				 .moved = ignore_move,
-				 .user = &bytes };
+	struct upload upload = {
+		.state_dir = state_dir, .desc = desc, .open = open_bytes, .user = &bytes
+	};
 	struct upload_result ignored;
 
 	if (!p->host)

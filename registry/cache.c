@@ -187,19 +187,6 @@ static struct stream *open_upload(void *user, struct error *err)
 	return u->open ? u->open(u->user, u->object, err) : stream_memory(u->bytes);
 }
 
-static bool never(void *user)
-{
-	(void)user;
-	return false;
-}
-
-static void ignore_move(void *user, uint64_t position, uint64_t sent)
-{
-	(void)user;
-	(void)position;
-	(void)sent;
-}
-
 static int put_blob(struct client *c, struct upload_host *host, struct uploading *u,
 		    const struct descriptor *desc, struct error *err)
 {
@@ -207,8 +194,6 @@ static int put_blob(struct client *c, struct upload_host *host, struct uploading
 				 .state_dir = client_options_of(c)->state_dir,
 				 .desc = desc,
 				 .open = open_upload,
-				 .stopped = never,
-				 .moved = ignore_move,
 				 .user = u };
 	struct upload_result ignored;
 

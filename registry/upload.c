@@ -45,6 +45,17 @@ static uint64_t size_of(const struct engine *e)
 	return e->u->desc->size;
 }
 
+static bool is_stopped(const struct engine *e)
+{
+	return e->u->stopped && e->u->stopped(e->u->user);
+}
+
+static void moved_to(const struct engine *e, uint64_t position, uint64_t sent)
+{
+	if (e->u->moved)
+		e->u->moved(e->u->user, position, sent);
+}
+
 static void note(struct engine *e, const char *text)
 {
 	cleanup_free char *blob = client_say_blob("blob", &e->u->desc->digest);
@@ -80,7 +91,7 @@ static int seek_source(struct engine *e, uint64_t offset, struct error *err)
 	while (e->position < offset) {
 		size_t want = (size_t)MIN(offset - e->position, (uint64_t)SKIP_BYTES);
 
-		if (e->u->stopped(e->u->user))
+		if (is_stopped(e))
 			return error_set(err, ERROR_NETWORK, "given up");
 		if (stream_read_exact(e->verified, buf, want, err) < 0)
 			return -1;
@@ -102,7 +113,7 @@ static ssize_t part_read(struct stream *base, void *buf, size_t len, struct erro
 	struct engine *e = s->e;
 	ssize_t n;
 
-	if (e->u->stopped(e->u->user))
+	if (is_stopped(e))
 		return error_set(err, ERROR_NETWORK, "given up, since another blob was refused");
 	if (!s->left && e->position < size_of(e))
 		return 0;
@@ -115,7 +126,7 @@ static ssize_t part_read(struct stream *base, void *buf, size_t len, struct erro
 	s->left -= (uint64_t)n;
 	e->position += (uint64_t)n;
 	if (n)
-		e->u->moved(e->u->user, e->position, (uint64_t)n);
+		moved_to(e, e->position, (uint64_t)n);
 	return n;
 }
 
@@ -135,11 +146,6 @@ bool upload_wanted_offset(const char *message, uint64_t *out)
 	at += strlen("instead of ");
 	digits = strspn(at, "0123456789");
 	return digits && slice_u64(slice_of(at, digits), out);
-}
-
-static void moved_to(struct engine *e, uint64_t position)
-{
-	e->u->moved(e->u->user, position, 0);
 }
 
 static int look(struct engine *e, bool *out_there, struct error *err)
@@ -280,7 +286,7 @@ static void start_over(struct engine *e, bool *out_done)
 	close_source(e);
 	e->furthest = 0;
 	e->cuts = e->refused = 0;
-	moved_to(e, 0);
+	moved_to(e, 0, 0);
 	*out_done = look(e, &there, &ignored) == 0 && there;
 }
 
@@ -328,7 +334,7 @@ static int ask(struct engine *e, const struct client_answer *cause, bool *out_do
 	struct error failed = { 0 };
 
 	for (unsigned try = 1; session_status(e->c, &e->s, rule, &failed) < 0; try++) {
-		if (e->u->stopped(e->u->user))
+		if (is_stopped(e))
 			return -1;
 		if (ask_again(e, try)) {
 			client_back_off(e->c, try);
@@ -343,7 +349,7 @@ static int ask(struct engine *e, const struct client_answer *cause, bool *out_do
 		return restart(e, out_done, err);
 	if (e->phase == PHASE_SEND && !cause->status && cause->body_sent)
 		upload_host_resumes(e->u->host, true);
-	moved_to(e, e->s.acknowledged);
+	moved_to(e, e->s.acknowledged, 0);
 	take_stock(e);
 	return e->stuck > STUCK_MAX ? -1 : 0;
 }
@@ -399,7 +405,7 @@ static int after_lost_commit(struct engine *e, const struct client_answer *a, bo
 		return 0;
 	if (session_status(e->c, &e->s, rule, &ignored) == 0 && e->s.acknowledged <= size_of(e)) {
 		client_back_off(e->c, MAX(e->stuck, 1u));
-		moved_to(e, e->s.acknowledged);
+		moved_to(e, e->s.acknowledged, 0);
 		return ++e->stuck > STUCK_MAX ? -1 : 0;
 	}
 	*out_done = session_poll(e->c, &e->u->desc->digest, whole * 7 / 8);
@@ -496,7 +502,7 @@ static int recover(struct engine *e, bool *out_done, struct error *err)
 	struct client_answer a = *client_last(e->c);
 	bool local = a.failure == HTTP_FAILURE_LOCAL;
 
-	if (e->u->stopped(e->u->user) || e->phase == PHASE_OPEN || err->code == ERROR_LIMIT)
+	if (is_stopped(e) || e->phase == PHASE_OPEN || err->code == ERROR_LIMIT)
 		return -1;
 	if (local && err->code != ERROR_NETWORK) {
 		session_cancel(e->c, &e->s);
@@ -537,7 +543,7 @@ static void resume(struct engine *e)
 	e->opened = true;
 	e->s.location = steal_ptr(&entry.location);
 	for (unsigned try = 1; session_status(e->c, &e->s, rule, &ignored) < 0; try++) {
-		if (ask_again(e, try) && !e->u->stopped(e->u->user)) {
+		if (ask_again(e, try) && !is_stopped(e)) {
 			client_back_off(e->c, try);
 			continue;
 		}
@@ -556,7 +562,7 @@ static void resume(struct engine *e)
 	e->furthest = e->out->resumed = e->s.acknowledged;
 	if (e->s.acknowledged)
 		upload_host_resumes(e->u->host, true);
-	moved_to(e, e->s.acknowledged);
+	moved_to(e, e->s.acknowledged, 0);
 }
 
 static int check_size(const struct engine *e, struct error *err)

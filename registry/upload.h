@@ -24,9 +24,10 @@ struct upload {
 	/* The blob's bytes from the first on, unverified; called again when they are wanted again.
 	 */
 	struct stream *(*open)(void *user, struct error *err);
-	/* Whether to give up soon. */
+	/* Whether to give up soon; NULL: never. */
 	bool (*stopped)(void *user);
-	/* `position` bytes of the blob are there or on their way; `sent` more left just now. */
+	/* `position` bytes of the blob are there or on their way; `sent` more left just now.
+	 * NULL: nobody wants to know. */
 	void (*moved)(void *user, uint64_t position, uint64_t sent);
 	void *user;
 };

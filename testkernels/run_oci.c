@@ -8,29 +8,9 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/process.h"
-#include "formats/json.h"
+#include "oci/runtime_config.h"
 #include "testkernels/rootdir.h"
 #include "testkernels/run_mode.h"
-
-static json_t *texts(const char *const *items)
-{
-	json_t *list = json_array();
-
-	for (; *items; items++)
-		json_push(list, json_text(*items));
-	return list;
-}
-
-static json_t *mount(const char *to, const char *type, const char *from, json_t *options)
-{
-	json_t *o = json_object();
-
-	json_put(o, "destination", json_text(to));
-	json_put(o, "type", json_text(type));
-	json_put(o, "source", json_text(from));
-	json_put(o, "options", options);
-	return o;
-}
 
 static void add_injected(const struct injection *in, json_t *mounts)
 {
@@ -46,19 +26,13 @@ static void add_injected(const struct injection *in, json_t *mounts)
 		}
 		if (!bind && !m->type)
 			json_push(options, json_text("rbind"));
-		json_push(mounts, mount(m->container_path, m->type ? m->type : "none", m->host_path,
-					options));
+		json_push(mounts, runtime_mount(m->container_path, m->type ? m->type : "none",
+						m->host_path, options));
 	}
 }
 
 static json_t *mounts_json(const struct run_context *c, const char *probe_dir)
 {
-	static const char *const none[] = { "nosuid", "noexec", "nodev", NULL };
-	static const char *const dev[] = { "nosuid", "strictatime", "mode=755", "size=65536k",
-					   NULL };
-	static const char *const pts[] = { "nosuid",        "noexec",    "newinstance",
-					   "ptmxmode=0666", "mode=0620", NULL };
-	static const char *const tmp[] = { "nosuid", "nodev", "mode=1777", NULL };
 	static const char *const sys[] = { "nosuid", "noexec", "nodev", "ro", NULL };
 	static const char *const bound[] = { "rbind", "nosuid", "noexec", "nodev", "ro", NULL };
 	static const char *const probe[] = { "rbind", "ro", "rprivate", "nosuid", "nodev", NULL };
@@ -68,16 +42,13 @@ static json_t *mounts_json(const struct run_context *c, const char *probe_dir)
 	bool host_sys = c->host_network;
 	json_t *list = json_array();
 
-	json_push(list, mount("/proc", "proc", "proc", texts(none)));
-	json_push(list, mount("/dev", "tmpfs", "tmpfs", texts(dev)));
-	json_push(list, mount("/dev/pts", "devpts", "devpts", texts(pts)));
-	json_push(list, mount("/dev/shm", "tmpfs", "shm", texts(shm)));
-	json_push(list, mount("/tmp", "tmpfs", "tmpfs", texts(tmp)));
-	json_push(list, host_sys ? mount("/sys", "none", "/sys", texts(bound))
-				 : mount("/sys", "sysfs", "sysfs", texts(sys)));
+	runtime_add_mounts(list);
+	json_push(list, runtime_mount("/dev/shm", "tmpfs", "shm", json_texts(shm)));
+	json_push(list, host_sys ? runtime_mount("/sys", "none", "/sys", json_texts(bound))
+				 : runtime_mount("/sys", "sysfs", "sysfs", json_texts(sys)));
 	if (c->injection)
 		add_injected(c->injection, list);
-	json_push(list, mount(PROBE_PLACE, "none", probe_dir, texts(probe)));
+	json_push(list, runtime_mount(PROBE_PLACE, "none", probe_dir, json_texts(probe)));
 	return list;
 }
 
@@ -101,25 +72,14 @@ static json_t *process_json(const struct run_context *c, struct slice plan)
 	json_put(none, "bounding", json_array());
 	json_put(none, "effective", json_array());
 	json_put(none, "permitted", json_array());
-	json_put(o, "args", texts((const char *const *)argv.items));
-	json_put(o, "env", texts((const char *const *)env.items));
+	json_put(o, "args", json_texts((const char *const *)argv.items));
+	json_put(o, "env", json_texts((const char *const *)env.items));
 	json_put(o, "cwd", json_text(run_directory(c)));
 	json_put(o, "capabilities", none);
 	json_put(o, "noNewPrivileges", json_true());
 	json_put(o, "terminal", json_false());
 	json_put(o, "user", user);
 	return o;
-}
-
-static json_t *id_mapping(uint32_t inside, uint32_t outside)
-{
-	json_t *list = json_array(), *o = json_object();
-
-	json_put(o, "containerID", json_integer(inside));
-	json_put(o, "hostID", json_integer(outside));
-	json_put(o, "size", json_integer(1));
-	json_push(list, o);
-	return list;
 }
 
 /*
@@ -174,8 +134,9 @@ static void bind_devices(const struct injection *in, json_t *mounts)
 	static const char *const options[] = { "bind", "nosuid", "noexec", NULL };
 
 	for (size_t i = 0; i < in->edits.nodes.len; i++)
-		json_push(mounts, mount(in->edits.nodes.items[i].path, "none",
-					in->edits.nodes.items[i].host_path, texts(options)));
+		json_push(mounts,
+			  runtime_mount(in->edits.nodes.items[i].path, "none",
+					in->edits.nodes.items[i].host_path, json_texts(options)));
 }
 
 static json_t *linux_json(const struct run_context *c)
@@ -189,27 +150,20 @@ static json_t *linux_json(const struct run_context *c)
 	json_t *o = json_object(), *namespaces = json_array();
 	bool root = geteuid() == 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds) + 2; i++) {
-		const char *kind = i < ARRAY_LEN(kinds)                        ? kinds[i]
-				   : i == ARRAY_LEN(kinds) && !c->host_network ? "network"
-				   : i == ARRAY_LEN(kinds) + 1 && !root        ? "user"
-									       : NULL;
-		json_t *n = json_object();
-
-		json_put(n, "type", json_text(kind ? kind : ""));
-		if (kind)
-			json_push(namespaces, n);
-		else
-			json_decref(n);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		runtime_add_namespace(namespaces, kinds[i]);
+	if (!c->host_network)
+		runtime_add_namespace(namespaces, "network");
+	if (!root)
+		runtime_add_namespace(namespaces, "user");
 	json_put(o, "namespaces", namespaces);
-	json_put(o, "maskedPaths", texts(masked));
-	json_put(o, "readonlyPaths", texts(read_only));
+	json_put(o, "maskedPaths", json_texts(masked));
+	json_put(o, "readonlyPaths", json_texts(read_only));
 	if (root && c->injection)
 		add_devices(c->injection, o);
 	if (!root) {
-		json_put(o, "uidMappings", id_mapping(c->user->uid, geteuid()));
-		json_put(o, "gidMappings", id_mapping(c->user->gid, getegid()));
+		json_put(o, "uidMappings", runtime_id_mapping(c->user->uid, geteuid()));
+		json_put(o, "gidMappings", runtime_id_mapping(c->user->gid, getegid()));
 	}
 	return o;
 }

@@ -30,20 +30,6 @@ bool pylock_is_name(const char *path)
 	       !memchr(name + strlen("pylock."), '.', n - strlen("pylock..toml"));
 }
 
-static int fault(const struct node *at, enum error_code code, struct error *err, const char *fmt,
-		 ...) PRINTF_LIKE(4, 5);
-static int fault(const struct node *at, enum error_code code, struct error *err, const char *fmt,
-		 ...)
-{
-	cleanup_free char *what = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	what = xvasprintf(fmt, ap);
-	va_end(ap);
-	return error_set(err, code, "%s:%zu:%zu: %s", at->file, at->line, at->column, what);
-}
-
 /* A member of one type; *out is NULL when it is missing and may be. */
 static int member(const struct node *map, const char *key, enum node_type type, bool needed,
 		  const struct node **out, struct error *err)
@@ -52,12 +38,12 @@ static int member(const struct node *map, const char *key, enum node_type type, 
 
 	*out = n;
 	if (!n)
-		return needed ? fault(map, ERROR_FORMAT, err, "'%s' is missing", key) : 0;
+		return needed ? node_error(map, ERROR_FORMAT, err, "'%s' is missing", key) : 0;
 	if (n->type != type || (type == NODE_SCALAR && !n->quoted))
-		return fault(n, ERROR_FORMAT, err, "'%s' must be %s", key,
-			     type == NODE_MAP    ? "a table"
-			     : type == NODE_LIST ? "an array"
-						 : "a text in quotes");
+		return node_error(n, ERROR_FORMAT, err, "'%s' must be %s", key,
+				  type == NODE_MAP    ? "a table"
+				  : type == NODE_LIST ? "an array"
+						      : "a text in quotes");
 	return 0;
 }
 
@@ -81,8 +67,8 @@ static int check_version(const struct node *top, const struct out *out, struct e
 	    text_of(top, "created-by", true, &by, err) < 0)
 		return -1;
 	if (!str_equal(version, "1") && !str_starts(version, "1."))
-		return fault(node_get(top, "lock-version"), ERROR_FORMAT, err,
-			     "lock-version '%.20s' is not known; 1.x is read here", version);
+		return node_error(node_get(top, "lock-version"), ERROR_FORMAT, err,
+				  "lock-version '%.20s' is not known; 1.x is read here", version);
 	if (out && !str_equal(version, "1.0") && !str_equal(version, "1"))
 		out_warn(out, "%s: lock-version %.20s is newer than 1.0, which is read here",
 			 top->file, version);
@@ -97,7 +83,7 @@ static int holds(const struct reading *r, const struct node *marker, bool *out, 
 	if (!marker ||
 	    marker_evaluate(slice_str(marker->text), &r->environment, "", out, &cause) == 0)
 		return 0;
-	return fault(marker, ERROR_FORMAT, err, "%s", cause.text);
+	return node_error(marker, ERROR_FORMAT, err, "%s", cause.text);
 }
 
 static int check_python(const struct reading *r, const struct node *map, const char *what,
@@ -112,10 +98,11 @@ static int check_python(const struct reading *r, const struct node *map, const c
 		return 0;
 	in = marker_version_in(slice_str(r->python), slice_str(n->text), &valid);
 	if (!valid)
-		return fault(n, ERROR_FORMAT, err, "'%.60s' is no range of versions", n->text);
+		return node_error(n, ERROR_FORMAT, err, "'%.60s' is no range of versions", n->text);
 	if (!in)
-		return fault(n, ERROR_VERDICT, err, "%s is for Python %.60s, and the image has %s",
-			     what, n->text, r->python);
+		return node_error(n, ERROR_VERDICT, err,
+				  "%s is for Python %.60s, and the image has %s", what, n->text,
+				  r->python);
 	return 0;
 }
 
@@ -129,18 +116,18 @@ static int check_environments(const struct reading *r, const struct node *top, s
 		return -1;
 	for (size_t i = 0; list && i < list->count && !any; i++) {
 		if (list->items[i].type != NODE_SCALAR)
-			return fault(&list->items[i], ERROR_FORMAT, err,
-				     "'environments' is a list of markers");
+			return node_error(&list->items[i], ERROR_FORMAT, err,
+					  "'environments' is a list of markers");
 		if (holds(r, &list->items[i], &one, err) < 0)
 			return -1;
 		any |= one;
 	}
 	if (list && list->count && !any)
-		return fault(list, ERROR_VERDICT, err,
-			     "it was made for other environments than Python %s on Linux, %s: "
-			     "'%.100s'%s",
-			     r->python, r->target->machine, list->items[0].text,
-			     list->count > 1 ? ", …" : "");
+		return node_error(list, ERROR_VERDICT, err,
+				  "it was made for other environments than Python %s on Linux, %s: "
+				  "'%.100s'%s",
+				  r->python, r->target->machine, list->items[0].text,
+				  list->count > 1 ? ", …" : "");
 	return 0;
 }
 
@@ -180,10 +167,10 @@ static int read_hashes(const struct node *map, struct digest *out, struct error 
 	    text_of(hashes, "sha256", false, &hex, err) < 0)
 		return -1;
 	if (!hex)
-		return fault(hashes, ERROR_USAGE, err,
-			     "there is no sha256 among the hashes; lock again with one");
+		return node_error(hashes, ERROR_USAGE, err,
+				  "there is no sha256 among the hashes; lock again with one");
 	if (digest_parse_sha256_hex(slice_str(hex), out, &cause) < 0)
-		return fault(node_get(hashes, "sha256"), ERROR_FORMAT, err, "%s", cause.text);
+		return node_error(node_get(hashes, "sha256"), ERROR_FORMAT, err, "%s", cause.text);
 	return 0;
 }
 
@@ -194,7 +181,7 @@ static int read_size(const struct node *map, uint64_t *out, struct error *err)
 	*out = 0;
 	if (!n || node_u64(n, out))
 		return 0;
-	return fault(n, ERROR_FORMAT, err, "'size' must be a number of bytes");
+	return node_error(n, ERROR_FORMAT, err, "'size' must be a number of bytes");
 }
 
 /* No line break or the like in what becomes an address. */
@@ -216,14 +203,16 @@ static int read_place(const struct reading *r, const struct node *map, struct py
 	    text_of(map, "path", false, &out->path, err) < 0)
 		return -1;
 	if (!out->url && !out->path)
-		return fault(map, ERROR_FORMAT, err, "neither 'url' nor 'path' is given");
+		return node_error(map, ERROR_FORMAT, err, "neither 'url' nor 'path' is given");
 	if (out->url && (!is_plain(out->url) ||
 			 !(str_starts(out->url, "https://") || str_starts(out->url, "http://") ||
 			   str_starts(out->url, "file:///"))))
-		return fault(node_get(map, "url"), ERROR_USAGE, err,
-			     "this is no address that begins with https://, http:// or file:///");
+		return node_error(
+			node_get(map, "url"), ERROR_USAGE, err,
+			"this is no address that begins with https://, http:// or file:///");
 	if (out->path && (!*out->path || !is_plain(out->path)))
-		return fault(node_get(map, "path"), ERROR_USAGE, err, "this is no path of a wheel");
+		return node_error(node_get(map, "path"), ERROR_USAGE, err,
+				  "this is no path of a wheel");
 	if (!out->file)
 		out->file = last_part(out->url ? out->url : out->path, r->arena);
 	out->line = map->line;
@@ -235,7 +224,7 @@ static int read_wheel(const struct reading *r, const struct node *map, struct py
 		      struct error *err)
 {
 	if (map->type != NODE_MAP)
-		return fault(map, ERROR_FORMAT, err, "a wheel is a table");
+		return node_error(map, ERROR_FORMAT, err, "a wheel is a table");
 	if (read_place(r, map, out, err) < 0 || read_hashes(map, &out->digest, err) < 0)
 		return -1;
 	return read_size(map, &out->size, err);
@@ -248,14 +237,14 @@ static int check_file(const struct node *at, const struct wheel_name *file,
 	bool valid = true;
 
 	if (!str_equal(wheel_normalize(slice_str(file->distribution), r->arena), wheel->name))
-		return fault(at, ERROR_FORMAT, err, "%.100s is no wheel of %s", wheel->file,
-			     wheel->name);
+		return node_error(at, ERROR_FORMAT, err, "%.100s is no wheel of %s", wheel->file,
+				  wheel->name);
 	if (*wheel->version &&
 	    !marker_version_meets(slice_str(file->version), slice_str("=="),
 				  slice_str(wheel->version), &valid) &&
 	    !str_equal(file->version, wheel->version))
-		return fault(at, ERROR_FORMAT, err, "%.100s is no wheel of %s %s", wheel->file,
-			     wheel->name, wheel->version);
+		return node_error(at, ERROR_FORMAT, err, "%.100s is no wheel of %s %s", wheel->file,
+				  wheel->name, wheel->version);
 	return 0;
 }
 
@@ -273,12 +262,12 @@ static int no_wheel_fits(const struct reading *r, const struct node *list,
 			 const struct pylock_wheel *package, const struct strbuf *tags,
 			 struct error *err)
 {
-	return fault(list, ERROR_VERDICT, err,
-		     "no wheel of %s %s is for Python 3.%u on %s with glibc 2.%u: offered are %s; "
-		     "taken are %s",
-		     package->name, package->version, r->target->python_minor, r->target->machine,
-		     r->target->glibc_minor, strbuf_text(tags),
-		     wheel_tags_taken(r->target, r->arena));
+	return node_error(
+		list, ERROR_VERDICT, err,
+		"no wheel of %s %s is for Python 3.%u on %s with glibc 2.%u: offered are %s; "
+		"taken are %s",
+		package->name, package->version, r->target->python_minor, r->target->machine,
+		r->target->glibc_minor, strbuf_text(tags), wheel_tags_taken(r->target, r->arena));
 }
 
 static int best_wheel(const struct reading *r, const struct node *list, struct pylock_wheel *out,
@@ -297,7 +286,7 @@ static int best_wheel(const struct reading *r, const struct node *list, struct p
 		if (read_wheel(r, &list->items[i], &wheel, err) < 0)
 			return -1;
 		if (wheel_name_parse(wheel.file, r->arena, &file, &cause) < 0)
-			return fault(&list->items[i], ERROR_FORMAT, err, "%s", cause.text);
+			return node_error(&list->items[i], ERROR_FORMAT, err, "%s", cause.text);
 		if (check_file(&list->items[i], &file, &wheel, r, err) < 0)
 			return -1;
 		if (!*wheel.version)
@@ -331,12 +320,12 @@ static int refuse_source(const struct node *package, const char *name, struct er
 		const struct node *n = node_get(package, kinds[i].key);
 
 		if (n)
-			return fault(n, ERROR_USAGE, err,
-				     "%s would have to be built %s, and only wheels are "
-				     "installed; build a wheel of it and lock that",
-				     name, kinds[i].what);
+			return node_error(n, ERROR_USAGE, err,
+					  "%s would have to be built %s, and only wheels are "
+					  "installed; build a wheel of it and lock that",
+					  name, kinds[i].what);
 	}
-	return fault(package, ERROR_FORMAT, err, "%s has no wheels", name);
+	return node_error(package, ERROR_FORMAT, err, "%s has no wheels", name);
 }
 
 /* An archive may be a wheel after all. */
@@ -362,15 +351,16 @@ static int read_package(const struct reading *r, const struct node *package, boo
 
 	*out_in = false;
 	if (package->type != NODE_MAP)
-		return fault(package, ERROR_FORMAT, err, "'packages' is an array of tables");
+		return node_error(package, ERROR_FORMAT, err, "'packages' is an array of tables");
 	if (text_of(package, "name", true, &name, err) < 0 ||
 	    text_of(package, "version", false, &version, err) < 0 ||
 	    member(package, "marker", NODE_SCALAR, false, &marker, err) < 0 ||
 	    member(package, "wheels", NODE_LIST, false, &wheels, err) < 0)
 		return -1;
 	if (!*name || strlen(name) > SHOWN || !is_plain(name) || (version && !is_plain(version)))
-		return fault(package, ERROR_FORMAT, err, "'%.60s' '%.60s' is no name and version",
-			     name, version ? version : "");
+		return node_error(package, ERROR_FORMAT, err,
+				  "'%.60s' '%.60s' is no name and version", name,
+				  version ? version : "");
 	if (holds(r, marker, out_in, err) < 0)
 		return -1;
 	if (!*out_in)
@@ -400,10 +390,11 @@ static int take(const struct node *package, const struct pylock_wheel *wheel, st
 {
 	for (size_t i = 0; i < found->len; i++) {
 		if (str_equal(found->items[i].name, wheel->name))
-			return fault(package, ERROR_USAGE, err,
-				     "%s is in it twice for this Python and platform, as %s and "
-				     "%s: its markers do not tell which",
-				     wheel->name, found->items[i].version, wheel->version);
+			return node_error(
+				package, ERROR_USAGE, err,
+				"%s is in it twice for this Python and platform, as %s and "
+				"%s: its markers do not tell which",
+				wheel->name, found->items[i].version, wheel->version);
 	}
 	vec_push(found, *wheel);
 	return 0;
@@ -464,8 +455,8 @@ int pylock_list(struct slice text, const char *file, struct arena *arena, struct
 		const char *name;
 
 		if (packages->items[i].type != NODE_MAP)
-			return fault(&packages->items[i], ERROR_FORMAT, err,
-				     "'packages' is an array of tables");
+			return node_error(&packages->items[i], ERROR_FORMAT, err,
+					  "'packages' is an array of tables");
 		if (text_of(&packages->items[i], "name", true, &name, err) < 0 ||
 		    text_of(&packages->items[i], "version", false, &one.version, err) < 0 ||
 		    text_of(&packages->items[i], "marker", false, &one.marker, err) < 0)

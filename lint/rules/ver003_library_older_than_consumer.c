@@ -20,6 +20,16 @@ static struct arena *arena_of(const struct facts *facts)
 	return (struct arena *)&facts->arena;
 }
 
+/* The next line of METADATA that begins with `start`; false at the end of the headers. */
+static bool next_header(struct slice *rest, const char *start, struct slice *line)
+{
+	while (slice_cut(rest, '\n', line) && slice_trim(*line).len) {
+		if (slice_starts(*line, start))
+			return true;
+	}
+	return false;
+}
+
 /* "9.1.0.70" of the line "Requires-Dist: nvidia-cudnn-cu12==9.1.0.70; …"; NULL: none. */
 static const char *pinned(const struct facts *facts, const struct package *framework,
 			  const char *distribution)
@@ -28,11 +38,9 @@ static const char *pinned(const struct facts *facts, const struct package *frame
 	struct slice rest = facts_text(facts, path), line;
 	cleanup_free char *start = xasprintf("Requires-Dist: %s", distribution);
 
-	while (slice_cut(&rest, '\n', &line) && slice_trim(line).len) {
+	while (next_header(&rest, start, &line)) {
 		const char *text, *at;
 
-		if (!slice_starts(line, start))
-			continue;
 		text = arena_slice(arena_of(facts), line);
 		at = text + strlen(start);
 		at += strspn(at, "-cu0123456789");
@@ -53,11 +61,9 @@ static const char *bound(const struct facts *facts, const struct package *framew
 	struct slice rest = facts_text(facts, path), line;
 	cleanup_free char *start = xasprintf("Requires-Dist: %s", distribution);
 
-	while (slice_cut(&rest, '\n', &line) && slice_trim(line).len) {
+	while (next_header(&rest, start, &line)) {
 		const char *text, *at;
 
-		if (!slice_starts(line, start))
-			continue;
 		line.len = MIN(line.len, strcspn((const char *)line.data, ";\n"));
 		text = arena_slice(arena_of(facts), line);
 		at = strstr(text, "=="); /* what was pinned is a bound, too */
