@@ -59,8 +59,6 @@ void plan_release(struct plan *plan);
 
 /* What overlay file systems of container engines mount at most. */
 enum { PLAN_LAYERS_MAX = 127 };
-/* Assumed changes a year of a class. */
-unsigned plan_class_changes(const char *class_name);
 
 /* The names of the components that finish actions write to: each has its own place in the plan. */
 #define PLAN_FILESYSTEM "filesystem" /* merged links and folders: with the operating system */

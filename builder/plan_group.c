@@ -29,15 +29,6 @@ const char *plan_class_name(enum plan_class class)
 	return classes[class].name;
 }
 
-unsigned plan_class_changes(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
-		if (str_equal(classes[i].name, name))
-			return classes[i].changes;
-	}
-	return 12;
-}
-
 static bool is_framework(const char *name)
 {
 	static const char *const names[] = { "torch",           "triton",      "tensorflow",

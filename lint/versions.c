@@ -70,17 +70,6 @@ const struct package *wheel_in(const struct facts *facts, const char *site, cons
 	return NULL;
 }
 
-const struct package *package_named(const struct facts *facts, const char *kind, const char *name)
-{
-	for (size_t i = 0; i < facts->packages.len; i++) {
-		const struct package *p = &facts->packages.items[i];
-
-		if (str_equal(p->kind, kind) && p->name && str_equal(p->name, name))
-			return p;
-	}
-	return NULL;
-}
-
 /* Directories of nvidia/ whose libraries are versioned as their wheel. */
 static const char *const wheel_dirs[][2] = {
 	{ "cudnn", "nvidia-cudnn-cu*" },

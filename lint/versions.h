@@ -25,7 +25,5 @@ const char *site_of_path(const struct facts *facts, const char *path);
  * that ends in "-cu*" stands for any "-cuNN", and for none.
  */
 const struct package *wheel_in(const struct facts *facts, const char *site, const char *name);
-/* A package record of that exact name and kind, or NULL. */
-const struct package *package_named(const struct facts *facts, const char *kind, const char *name);
 
 #endif

@@ -10,11 +10,6 @@ static const char *const class_names[] = {
 	[GPU_EMBEDDED] = "embedded",
 };
 
-const char *gpu_class_name(enum gpu_class class)
-{
-	return class_names[class];
-}
-
 static int read_product(const struct table_row *row, struct gpu_product *out, struct error *err)
 {
 	const char *class;

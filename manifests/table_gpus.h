@@ -57,7 +57,6 @@ const struct gpu_arch *gpu_arch(const struct table_gpus *t, const char *capabili
  */
 int gpu_target_find(const struct table_gpus *t, const char *text, struct gpu_target *out,
 		    struct error *err) MUST_USE;
-const char *gpu_class_name(enum gpu_class class);
 /*
  * The PTX version that a CUDA minor writes ("8.5" for 12.5: between two rows of one major it
  * follows the minor, but stays below the newer row: 12.6 writes 8.5); NULL when it is not

@@ -405,11 +405,6 @@ void upload_host_refuses(struct upload_host *h, enum upload_style style)
 	raise_flag(h, style == UPLOAD_SINGLE ? &h->facts.no_single : &h->facts.no_chunk);
 }
 
-void upload_host_refuses_mount(struct upload_host *h)
-{
-	raise_flag(h, &h->facts.no_mount);
-}
-
 void upload_host_measured(struct upload_host *h, const struct host_facts *facts)
 {
 	pthread_mutex_lock(&h->lock);

@@ -103,28 +103,3 @@ void host_driver_find(const char *host, struct arena *arena, struct host_driver 
 	if (out->dir)
 		out->version = library_version("", out->dir, arena);
 }
-
-static bool is_driver_library(const char *name)
-{
-	return strstr(name, ".so") &&
-	       (str_starts(name, "libcuda.so") || str_starts(name, "libcudadebugger.so") ||
-		str_starts(name, "libnvidia-") || str_starts(name, "libnvcuvid.so"));
-}
-
-int host_driver_link(const struct host_driver *driver, const char *dir, struct error *err)
-{
-	struct fs_names names = { 0 };
-	int rc = 0;
-
-	if (fs_mkdirs(AT_FDCWD, dir, err) < 0 || fs_list(AT_FDCWD, driver->dir, &names, err) < 0)
-		return error_wrap(err, "%s", driver->dir);
-	for (size_t i = 0; rc == 0 && i < names.len; i++) {
-		cleanup_free char *from = fs_join(driver->dir, names.items[i]);
-		cleanup_free char *to = fs_join(dir, names.items[i]);
-
-		if (is_driver_library(names.items[i]) && symlink(from, to) < 0 && errno != EEXIST)
-			rc = error_set_errno(err, errno, "create %s", to);
-	}
-	fs_names_release(&names);
-	return rc;
-}

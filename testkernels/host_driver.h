@@ -17,10 +17,5 @@ struct host_driver {
 
 /* Look; strings live in `arena`. `host` is "" or a directory that stands for "/" (for tests). */
 void host_driver_find(const char *host, struct arena *arena, struct host_driver *out);
-/*
- * Make `dir` a directory that holds links to the driver's libraries and to nothing else, so that
- * it can stand in a search path without letting the host's other libraries in.
- */
-int host_driver_link(const struct host_driver *driver, const char *dir, struct error *err) MUST_USE;
 
 #endif
