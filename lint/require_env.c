@@ -1,21 +1,30 @@
 #include "lint/require_env.h"
 
-bool require_env_next(const struct facts *facts, size_t *at, const char **out_name,
-		      const char **out_value)
+/* The value when `variable` is one that holds an expression; NULL: it is not. */
+static const char *expression_of(const char *variable)
 {
-	static const char prefix[] = "NVIDIA_REQUIRE_";
+	const char *equals = strchr(variable, '=');
 
-	while (facts->config && *at < facts->config->env.count) {
-		const char *variable = facts->config->env.items[(*at)++];
-		const char *equals = strchr(variable, '=');
+	return equals && equals[1] && str_starts(variable, "NVIDIA_REQUIRE_") &&
+			       !str_starts(variable, "NVIDIA_REQUIRE_JETPACK")
+		       ? equals + 1
+		       : NULL;
+}
 
-		if (!equals || !equals[1] || !str_starts(variable, prefix) ||
-		    str_starts(variable, "NVIDIA_REQUIRE_JETPACK"))
+void require_env_each(const struct rule *rule, const struct facts *facts, struct findings *found,
+		      require_env_judge judge)
+{
+	struct arena *arena = (struct arena *)&facts->arena;
+
+	for (size_t i = 0; facts->config && i < facts->config->env.count; i++) {
+		const char *variable = facts->config->env.items[i];
+		struct require_env v = { .value = expression_of(variable) };
+
+		if (!v.value)
 			continue;
-		*out_name = arena_printf((struct arena *)&facts->arena, "%.*s",
-					 (int)(equals - variable), variable);
-		*out_value = equals + 1;
-		return true;
+		v.name = arena_printf(arena, "%.*s", (int)(v.value - 1 - variable), variable);
+		host_requirement_parse(v.value, arena, &v.expression);
+		judge(rule, facts, found, &v);
+		host_requirement_release(&v.expression);
 	}
-	return false;
 }

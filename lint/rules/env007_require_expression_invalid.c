@@ -2,26 +2,25 @@
 #include "lint/require_env.h"
 #include "lint/rule.h"
 
-static void check_one(const struct rule *rule, const struct facts *facts, struct findings *found,
-		      const char *name, const char *value)
+static void judge(const struct rule *rule, const struct facts *facts, struct findings *found,
+		  const struct require_env *v)
 {
 	struct arena *arena = (struct arena *)&facts->arena;
-	cleanup_host_requirement struct host_requirement q;
+	const struct host_requirement *q = &v->expression;
 
-	host_requirement_parse(value, arena, &q);
-	for (size_t i = 0; i < q.terms.len; i++) {
-		const struct host_requirement_term *t = &q.terms.items[i];
+	for (size_t i = 0; i < q->terms.len; i++) {
+		const struct host_requirement_term *t = &q->terms.items[i];
 		struct finding *f;
 
 		if (!t->problem)
 			continue;
 		f = finding_add(
-			found, rule, "", -1, name,
+			found, rule, "", -1, v->name,
 			"%s=%s: the term '%s' is not valid: %s. The classic runtime refuses "
 			"to start%s.",
-			name, value, t->text, t->problem,
+			v->name, v->value, t->text, t->problem,
 			t->alternative ? ", unless an alternative before it holds" : "");
-		finding_evidence(found, f, "parsed", host_requirement_text(&q, arena));
+		finding_evidence(found, f, "parsed", host_requirement_text(q, arena));
 		return;
 	}
 }
@@ -29,12 +28,8 @@ static void check_one(const struct rule *rule, const struct facts *facts, struct
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
-	const char *name, *value;
-	size_t at = 0;
-
 	(void)err;
-	while (require_env_next(facts, &at, &name, &value))
-		check_one(rule, facts, found, name, value);
+	require_env_each(rule, facts, found, judge);
 	return 0;
 }
 

@@ -25,29 +25,22 @@ static const char *suspicion(const struct host_requirement *q)
 	return NULL;
 }
 
-static void check_one(const struct rule *rule, const struct facts *facts, struct findings *found,
-		      const char *name, const char *value)
+static void judge(const struct rule *rule, const struct facts *facts, struct findings *found,
+		  const struct require_env *v)
 {
-	struct arena *arena = (struct arena *)&facts->arena;
-	cleanup_host_requirement struct host_requirement q;
-	const char *why;
+	const char *why = is_readable(&v->expression) ? suspicion(&v->expression) : NULL;
 
-	host_requirement_parse(value, arena, &q);
-	why = is_readable(&q) ? suspicion(&q) : NULL;
 	if (why)
-		finding_add(found, rule, "", -1, name, "%s=%s: %s. It is read as %s.", name, value,
-			    why, host_requirement_text(&q, arena));
+		finding_add(found, rule, "", -1, v->name, "%s=%s: %s. It is read as %s.", v->name,
+			    v->value, why,
+			    host_requirement_text(&v->expression, (struct arena *)&facts->arena));
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
-	const char *name, *value;
-	size_t at = 0;
-
 	(void)err;
-	while (require_env_next(facts, &at, &name, &value))
-		check_one(rule, facts, found, name, value);
+	require_env_each(rule, facts, found, judge);
 	return 0;
 }
 

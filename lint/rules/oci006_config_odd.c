@@ -31,6 +31,22 @@ static void check_environment(const struct rule *rule, const struct facts *facts
 	}
 }
 
+/* What is started by its path, or not at all, needs none. */
+static void check_path(const struct rule *rule, const struct facts *facts, struct findings *found)
+{
+	const struct image_config *config = facts->config;
+	const struct string_list *start =
+		config->entrypoint.count ? &config->entrypoint : &config->cmd;
+	cleanup_free char *text = NULL;
+
+	if (facts_env(facts, "PATH") || !start->count || strchr(start->items[0], '/'))
+		return;
+	text = xasprintf("Env has no PATH, and '%.60s', which is started, is looked for along it: "
+			 "every engine and scheduler takes its own, or none.",
+			 start->items[0]);
+	odd(found, rule, "PATH", text);
+}
+
 static void check_history(const struct rule *rule, const struct facts *facts,
 			  struct findings *found)
 {
@@ -112,6 +128,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 {
 	(void)err;
 	check_environment(rule, facts, found);
+	check_path(rule, facts, found);
 	check_history(rule, facts, found);
 	check_user(rule, facts, found);
 	check_digests(rule, facts, found);
@@ -127,11 +144,14 @@ const struct rule rule_oci006 = {
 	.wave = 2,
 	.needs = NEEDS_CONFIG,
 	.what = "The configuration says something that engines read differently: a variable "
-		"without \"=\", one variable twice, a history that does not match the layers, a "
+		"without \"=\", one variable twice, no PATH for what is started, a history that "
+		"does not match the "
+		"layers, a "
 		"digest other than sha256, a user that does not exist, a creation in the future.",
 	.why = "What an engine makes of it is its own choice: the first or the last value wins, "
-	       "the start ends with \"unable to find user\", or the image is refused; what sorts "
-	       "images by age keeps one from the future for ever.",
+	       "programs are looked for along another PATH, the start ends with \"unable to find "
+	       "user\", or the image is refused; what sorts images by age keeps one from the "
+	       "future for ever.",
 	.fix = "Set it once, in the last step, and copy the image with a current tool.",
 	.sources = "OCI image specification, config.md and descriptor.md",
 	.check = check,

@@ -26,7 +26,7 @@ struct maker {
 	struct strbuf scratch;
 	struct strbuf policy; /* the lines of the site's */
 	struct site_policy site;
-	bool unset; /* of NVIDIA_DRIVER_CAPABILITIES */
+	bool no_capabilities, no_path; /* not added of themselves */
 	struct strbuf *why;
 	bool ok;
 	bool recorded; /* facts are written and read again */
@@ -440,7 +440,7 @@ static bool configure(struct maker *m, const char *word, struct slice rest, cons
 	if (str_equal(word, "env"))
 		m->env[m->env_count++] = text;
 	else if (str_equal(word, "unset"))
-		m->unset = true;
+		*(str_equal(text, "PATH") ? &m->no_path : &m->no_capabilities) = true;
 	else if (str_equal(word, "label"))
 		add_label(m, text);
 	else if (str_equal(word, "entrypoint"))
@@ -563,6 +563,18 @@ static void build_base(struct maker *m, struct slice body)
 	vec_release(&entries);
 }
 
+/* As those have that image builders make, unless the case is about that. */
+static void add_path(struct maker *m)
+{
+	for (size_t i = 0; i < m->env_count; i++) {
+		if (str_starts(m->env[i], "PATH="))
+			return;
+	}
+	if (!m->no_path && m->env_count < WORDS_MAX)
+		m->env[m->env_count++] =
+			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+}
+
 /* An image that asks for GPUs says for what, unless the case is about that. */
 static void add_capabilities(struct maker *m)
 {
@@ -573,7 +585,7 @@ static void add_capabilities(struct maker *m)
 		if (str_starts(m->env[i], "NVIDIA_DRIVER_CAPABILITIES="))
 			return;
 	}
-	if (asks && !m->unset && m->env_count < WORDS_MAX)
+	if (asks && !m->no_capabilities && m->env_count < WORDS_MAX)
 		m->env[m->env_count++] = "NVIDIA_DRIVER_CAPABILITIES=compute,utility";
 }
 
@@ -594,6 +606,7 @@ static void build(struct maker *m, struct slice body)
 		build_line(m, arena_slice(&m->arena, word), left);
 	}
 	add_capabilities(m);
+	add_path(m);
 	m->config.history = m->history;
 	m->config.env = (struct string_list){ m->env, m->env_count };
 	m->config.label_keys = (struct string_list){ m->label_keys, m->label_count };
