@@ -218,6 +218,12 @@ struct layer_media {
 struct site_policy;
 struct fact_cache;
 
+/* The most that is held of an image, against hostile ones; what is more makes it unreadable. */
+struct facts_limits {
+	size_t entries; /* of all layers */
+	size_t bytes;   /* of what is kept of the contents of files */
+};
+
 struct facts {
 	struct arena arena;
 	struct tree tree;
@@ -226,6 +232,7 @@ struct facts {
 	const char *today;              /* "2026-11-30"; set before rules run, NULL: not known */
 	bool hash_files;                /* set before reading: every file's digest is wanted */
 	const struct fact_cache *known; /* set before reading; NULL: every layer is read */
+	struct facts_limits limits;     /* set before reading; zero: 10 million, and 1 GiB */
 	bool is_rootfs;                 /* unpacked root: no layers, configuration or history */
 	size_t layer_count;
 	const struct image_config *config;     /* NULL for an unpacked root */
@@ -308,8 +315,8 @@ struct object_names {
 /*
  * Read a whole image (or unpacked root). Layers are decompressed on several threads; nothing is
  * unpacked. A blob that is missing, cut or has another digest is a problem, not an error; a layer
- * that cannot be read to its end leaves what was read, and `unreadable`.
- * Errors: ERROR_SYSTEM of an unpacked root.
+ * that cannot be read to its end, or with which there is more than the limits allow, leaves what
+ * was read, and `unreadable`. Errors: ERROR_SYSTEM of an unpacked root.
  */
 int facts_read(struct facts *facts, struct image *image, const struct target *target,
 	       struct error *err) MUST_USE;

@@ -18,15 +18,37 @@
 enum { LAYERS_AT_ONCE_MAX = 4, BATCH_ENTRIES = 512, BATCHES_AHEAD_MAX = 32 };
 
 /*
- * What a hostile image may make us hold: entries, of about 140 bytes each, and bytes of facts. The
- * largest real images have about a million and a hundred MiB.
+ * An entry takes about 140 bytes. The largest real images have about a million, and a hundred MiB
+ * of facts.
  */
-enum { ENTRIES_MAX = 10 * 1000 * 1000 };
-static const size_t FACT_BYTES_MAX = 1024 * MIB;
+static const struct facts_limits usual_limits = { 10 * 1000 * 1000, 1024 * MIB };
+
+static struct facts_limits limits_of(const struct facts *facts)
+{
+	return (struct facts_limits){
+		facts->limits.entries ? facts->limits.entries : usual_limits.entries,
+		facts->limits.bytes ? facts->limits.bytes : usual_limits.bytes,
+	};
+}
+
+static int check_limits(const struct facts_limits *limits, size_t entries, size_t bytes,
+			struct error *err)
+{
+	if (entries > limits->entries)
+		return error_set(err, ERROR_LIMIT, "the image has more than %zu entries so far",
+				 limits->entries);
+	if (bytes > limits->bytes)
+		return error_set(err, ERROR_LIMIT,
+				 "what has to be known of the image's files takes more than %zu "
+				 "bytes so far",
+				 limits->bytes);
+	return 0;
+}
 
 /* What all layers took so far. */
 struct budget {
 	pthread_mutex_t lock;
+	struct facts_limits limits;
 	size_t entries, bytes;
 };
 
@@ -231,15 +253,7 @@ static int spend(struct layer_job *job, struct error *err)
 	pthread_mutex_unlock(&job->budget->lock);
 	job->content_bytes = bytes;
 	job->started = true;
-	if (all_entries > ENTRIES_MAX)
-		return error_set(err, ERROR_LIMIT, "the image has more than %d entries so far",
-				 ENTRIES_MAX);
-	if (all_bytes > FACT_BYTES_MAX)
-		return error_set(err, ERROR_LIMIT,
-				 "what has to be known of the image's files takes more than %zu "
-				 "bytes so far",
-				 FACT_BYTES_MAX);
-	return 0;
+	return check_limits(&job->budget->limits, all_entries, all_bytes, err);
 }
 
 /* A batch with room for one more entry; NULL when there is too much of them. */
@@ -480,7 +494,7 @@ void tree_facts_read(struct facts *facts, struct image *image)
 	size_t count = image->manifest.layer_count;
 	cleanup_free struct layer_job *jobs = xcalloc(count + 1, sizeof(*jobs));
 	struct pool *pool = pool_new(MIN(pool_processors(), (unsigned)LAYERS_AT_ONCE_MAX));
-	struct budget budget = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct budget budget = { .lock = PTHREAD_MUTEX_INITIALIZER, .limits = limits_of(facts) };
 
 	for (size_t i = 0; i < count; i++) {
 		jobs[i].hash = facts->hash_files;
@@ -508,6 +522,8 @@ struct rootfs_walk {
 	struct facts *facts;
 	dev_t root; /* what it is on; other file systems may be mounted below */
 	struct content_reader contents;
+	struct facts_limits limits;
+	size_t entries;
 	struct map inodes; /* "device:inode" of files with several names → the first of them */
 };
 
@@ -602,6 +618,8 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 	struct file_facts *content = NULL;
 	char target[4096];
 
+	if (check_limits(&walk->limits, ++walk->entries, arena_bytes(&facts->arena), err) < 0)
+		return -1;
 	if (entry.type == TAR_SYMLINK) {
 		ssize_t n = readlinkat(found->dirfd, found->name, target, sizeof(target) - 1);
 
@@ -636,6 +654,7 @@ int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err)
 {
 	struct rootfs_walk walk = {
 		.facts = facts,
+		.limits = limits_of(facts),
 		.contents = { .hash = facts->hash_files, .arena = &facts->arena },
 	};
 	struct stat st;
@@ -646,5 +665,11 @@ int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err)
 	rc = fs_walk(AT_FDCWD, dir, visit, &walk, err);
 	strbuf_release(&walk.contents.buffer);
 	map_release(&walk.inodes);
+	if (rc < 0 && err->code == ERROR_LIMIT) {
+		facts->unreadable = facts->lacks_entries = true;
+		facts->unreadable_text = arena_strdup(&facts->arena, err->text);
+		*err = (struct error){ 0 };
+		return 0;
+	}
 	return rc < 0 ? error_wrap(err, "%s", dir) : 0;
 }
