@@ -49,12 +49,12 @@ image() {
 	run -1 gpuimg lint oci:oci:t --output json=first
 	record=$(find store/keys/facts -type f -size +100c | head -n 1)
 	chmod u+w "$record"
-	printf '?' | dd of="$record" bs=1 seek=50 conv=notrunc status=none
+	printf 'damaged?' | dd of="$record" bs=1 seek=50 conv=notrunc status=none
 	run -1 gpuimg lint oci:oci:t --output json=second
 	run -0 cmp first second
 	run -0 gpuimg store verify # it was made anew
 	chmod u+w "$record"
-	printf '?' | dd of="$record" bs=1 seek=50 conv=notrunc status=none
+	printf 'damaged?' | dd of="$record" bs=1 seek=50 conv=notrunc status=none
 	run -1 gpuimg store verify
 	[[ $output == *"damaged, removed: keys/facts/"* ]]
 	run -0 gpuimg store gc --older-than 0
