@@ -24,10 +24,12 @@
 		}                                                                              \
 	} while (0)
 
-#define vec_push(v, value)                        \
-	do {                                      \
-		vec_reserve(v, 1);                \
-		(v)->items[(v)->len++] = (value); \
+/* `value` is worked out before the array changes: it may read the array. */
+#define vec_push(v, value)                                   \
+	do {                                                 \
+		__typeof__(*(v)->items) vec_value = (value); \
+		vec_reserve(v, 1);                           \
+		(v)->items[(v)->len++] = vec_value;          \
 	} while (0)
 
 /* Append a zeroed element and give its address, valid until the next push. */

@@ -33,7 +33,7 @@ int report_outputs_parse(const struct invocation *in, const char *const *formats
 	const char *text;
 
 	for (size_t n = 0; (text = option_nth(in, "output", n)); n++) {
-		struct report_output one;
+		struct report_output one = { 0 };
 
 		if (parse_one(text, formats, &one, err) < 0)
 			return -1;
