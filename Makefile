@@ -102,7 +102,7 @@ probe_out   := $O/testkernels/probe
 probe_obj    = $(probe_src:%.c=$O/%.o) $(probe_out)/kernels.gen.o
 probe_stubs  = $(probe_out)/libc.so.6 $(probe_out)/libdl.so.2
 probe_flags  = $(std) -iquote testkernels/probe $(warn) -O2 -fno-stack-protector -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=0 -fno-asynchronous-unwind-tables
-probe_kernels := $(sort $(wildcard testkernels/kernels/*.ptx testkernels/kernels/*.cu))
+probe_kernels := $(sort $(filter-out %/kernels.cu,$(wildcard testkernels/kernels/*.ptx testkernels/kernels/*.cu)))
 
 $(probe_out)/%.o: testkernels/probe/%.c $O/flags
 	@mkdir -p $(@D)
@@ -112,11 +112,13 @@ $(probe_out)/%.o: testkernels/probe/%.c $O/flags
 $(probe_out)/kernels.gen.o: $(probe_out)/kernels.gen.c $O/flags
 	$Q$(CC) $(probe_flags) -c -o $@ $<
 
-$(probe_out)/kernels.gen.c: $(probe_kernels)
+$(probe_out)/kernels.gen.c: $(probe_kernels) testkernels/kernels/kernels.fatbin
 	@mkdir -p $(@D)
 	@{ echo '#include "probe.h"'; for f in $(probe_kernels); do \
 	   echo "const char kernel_$$(basename $$f | tr . _)[] ="; \
-	   sed -e 's/[\\"]/\\&/g' -e 's/.*/	"&\\n"/' $$f; echo '	;'; done; } >$@
+	   sed -e 's/[\\"]/\\&/g' -e 's/.*/	"&\\n"/' $$f; echo '	;'; done; \
+	   echo 'const unsigned char kernel_fatbin[] __attribute__((aligned(8))) = {'; od -An -v -tx1 testkernels/kernels/kernels.fatbin | sed 's/ \(..\)/0x\1,/g'; echo '};'; \
+	   echo 'const size_t kernel_fatbin_size = sizeof(kernel_fatbin);'; } >$@
 
 $(probe_stubs): testkernels/probe/imports.list $O/flags
 	@mkdir -p $(@D)
@@ -157,6 +159,21 @@ $O/libcuda-double.so: testkernels/double/driver_double.c $(double_out)/driver_na
 	$Q$(CC) $(probe_flags) -w -fPIC -c -o $(double_out)/driver_names.gen.o $(double_out)/driver_names.gen.c
 	$Q$(CC) -shared -nostdlib -Wl,-soname,libcuda.so.1 -Wl,--hash-style=both -Wl,-z,relro,-z,now,-z,noexecstack \
 	   -Wl,--build-id=none -Wl,-Bsymbolic -s -o $@ $(double_out)/driver_double.o $(double_out)/driver_names.gen.o $(probe_stubs)
+
+# Stand-ins for tests of the run tier where no GPU is: a driver whose device is this processor, and
+# CUDA's libraries on it, all under the names the real ones have.
+doubles := libcuda.so.1 libnvidia-ml.so.1 libcudart.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libcudnn_engines_precompiled.so.9 libcudnn_engines_runtime_compiled.so.9 libcudnn_heuristic.so.9 libcufft.so.12 libcurand.so.10 libcusolver.so.12 libcusparse.so.12 libnccl.so.2 libnvrtc.so.13
+
+$(double_out)/%_double.o: testkernels/double/%_double.c testkernels/double/double.h testkernels/probe/gpu_api.h $O/flags
+	@mkdir -p $(@D)
+	@$(if $V,,echo '  CC   $@')
+	$Q$(CC) $(std) $(warn) $(CFLAGS) -fno-sanitize=all -fPIC -c -o $@ $<
+
+$O/doubles/%: $(double_out)/device_double.o $(double_out)/library_double.o
+	@mkdir -p $(@D)
+	$Q$(CC) -shared -Wl,-soname,$* -o $@ $(if $(filter libcuda.% libnvidia-ml.%,$*),$(word 1,$^),$(word 2,$^) -lm)
+
+doubles: $(doubles:%=$O/doubles/%) ## stand-ins for a GPU's driver and CUDA's libraries, for tests
 
 $O/tests/unit/%: $O/tests/unit/%.o $(support) $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
@@ -216,8 +233,9 @@ format: ## format all sources
 check-format: ## the sources are formatted
 	@clang-format --dry-run --Werror $(formatted)
 
-check-kernels: ## the committed PTX assembles (where a CUDA toolkit is)
+check-kernels: ## the committed PTX and machine code are what their sources become, and CUDA's headers agree with our tables of its functions (where a CUDA toolkit is)
 	@testkernels/kernels/check
+	@tests/tools/gpu-api
 
 check-unit: $(unit_bin) $(if $(cli_obj),$O/gpuimg) ## unit tests
 	@tests/run-unit $(unit_bin)
@@ -228,7 +246,7 @@ check-fuzz: ## replay each fuzz corpus under ASan and UBSan
 fuzz-replay: $(fuzz_bin)
 	@tests/run-fuzz $(fuzz_bin)
 
-check-e2e: all ## the program against real tools
+check-e2e: all doubles ## the program against real tools
 	@tests/run-e2e $(E2E)
 
 check-layers: ## who may include whom
@@ -355,5 +373,5 @@ check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, deboot
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: check-slow check-cut-line check-flat-memory check-faults check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: doubles check-slow check-cut-line check-flat-memory check-faults check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth demo deb dist image check-dist install clean FORCE

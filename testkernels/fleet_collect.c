@@ -158,9 +158,10 @@ static void read_plan_line(struct reading *r, struct slice line)
 	} else if (json_is_string(json_object_get(o, "plan_test"))) {
 		read_test(o, arena, vec_add(&r->tests));
 	} else if (json_is_string(json_object_get(o, "plan_skip"))) {
-		const char *why = text_of(o, "why", arena);
+		const char *why = text_of(o, "why", arena), *tier = text_of(o, "tier", arena);
 
-		test_report_skip(r->report, text_of(o, "plan_skip", arena), TIER_LOAD,
+		test_report_skip(r->report, text_of(o, "plan_skip", arena),
+				 tier && str_equal(tier, "run") ? TIER_RUN : TIER_LOAD,
 				 SKIP_NOT_IN_IMAGE, why ? why : "");
 	}
 }

@@ -135,8 +135,9 @@ static void make_text(const struct test_session *s, struct strbuf *plan)
 	for (size_t i = 0; i < s->plan.skips.len; i++) {
 		json_t *o = json_object();
 
-		put(o, "plan_skip", s->plan.skips.items[i].mode);
-		put(o, "why", s->plan.skips.items[i].reason);
+		put(o, "plan_skip", s->plan.skips.items[i].id);
+		put(o, "tier", s->plan.skips.items[i].tier == TIER_LOAD ? "load" : "run");
+		put(o, "why", s->plan.skips.items[i].why);
 		add_line(plan, o);
 	}
 	for (size_t tier = 0; tier < ARRAY_LEN(s->plan.lines); tier++) {

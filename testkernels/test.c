@@ -248,8 +248,8 @@ static int run_all(struct test_session *s, struct error *err)
 			return -1;
 	}
 	for (size_t i = 0; i < s->plan.skips.len; i++)
-		test_report_skip(s->report, s->plan.skips.items[i].mode, TIER_LOAD,
-				 SKIP_NOT_IN_IMAGE, s->plan.skips.items[i].reason);
+		test_report_skip(s->report, s->plan.skips.items[i].id, s->plan.skips.items[i].tier,
+				 SKIP_NOT_IN_IMAGE, s->plan.skips.items[i].why);
 	test_report_require(s->report, s->options->require, s->options->require_count);
 	return 0;
 }

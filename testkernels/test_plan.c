@@ -11,13 +11,33 @@ static const struct special_test {
 	{ "load.nvrtc-compile", "libnvrtc", "nvrtc-compile", true },
 	{ "load.jitlink", "libnvJitLink", "jitlink", true },
 	{ "load.curand-host", "libcurand", "curand-host", false },
+	{ "run.cudart", "libcudart", "cudart", false },
+	{ "run.cublas-sgemm", "libcublas", "cublas-sgemm", false },
+	{ "run.cublaslt-tf32", "libcublasLt", "cublaslt-tf32", false },
+	{ "run.cublaslt-bf16", "libcublasLt", "cublaslt-bf16", false },
+	{ "run.cublaslt-fp8", "libcublasLt", "cublaslt-fp8", false },
+	{ "run.cudnn-conv", "libcudnn", "cudnn-conv", false },
+	{ "run.cufft", "libcufft", "cufft", false },
+	{ "run.curand", "libcurand", "curand", false },
+	{ "run.cusolver", "libcusolver", "cusolver", false },
+	{ "run.cusparse", "libcusparse", "cusparse", false },
+	{ "run.nvrtc-run", "libnvrtc", "nvrtc-run", false },
+	{ "run.nccl-allreduce", "libnccl", "nccl-allreduce", false },
 };
 
 static const struct run_test {
 	const char *id, *check;
 } run_tests[] = {
 	{ "run.init", "init" },
+	{ "run.nvml", "nvml" },
+	{ "run.vadd-cubin", "vadd-cubin" },
 	{ "run.vadd-ptx", "vadd-ptx" },
+	{ "run.reduce", "reduce" },
+	{ "run.pinned-overlap", "pinned-overlap" },
+	{ "run.graph", "graph" },
+	{ "run.managed", "managed" },
+	{ "run.p2p", "p2p" },
+	{ "run.bandwidth", "bandwidth" },
 };
 
 /* cuDNN 9's libraries that are opened only when an operation needs them. */
@@ -35,6 +55,11 @@ void test_plan_release(struct test_plan *plan)
 	vec_release(&plan->skips);
 	arena_release(&plan->arena);
 	*plan = (struct test_plan){ 0 };
+}
+
+static enum test_tier tier_of(const char *id)
+{
+	return str_starts(id, "run.") ? TIER_RUN : TIER_LOAD;
 }
 
 static void add_field(struct strbuf *line, const char *text)
@@ -125,7 +150,7 @@ static void add_special(struct test_plan *plan, const struct plan_request *q,
 		if (!str_equal(copy->family->stem, special->stem) || !is_first_copy(copies, i))
 			continue;
 		id = xasprintf("%s%s%s", special->id, any ? "@" : "", any ? copy->soname : "");
-		line = add_test(plan, q, id, TIER_LOAD, copy, special->check);
+		line = add_test(plan, q, id, tier_of(id), copy, special->check);
 		add_name(line, copy);
 		if (str_equal(special->check, "cudnn-set"))
 			add_engines(line, copy);
@@ -135,20 +160,34 @@ static void add_special(struct test_plan *plan, const struct plan_request *q,
 	}
 }
 
-static void add_absent(struct test_plan *plan, const struct library_copies *copies)
+/* A test that was not planned, because the image lacks the library. */
+static void add_skip(struct test_plan *plan, const struct library_family *family, const char *id)
+{
+	struct plan_skip skip = {
+		.id = id,
+		.tier = tier_of(id),
+		.why = arena_printf(&plan->arena, "the image holds no %s", family->what),
+	};
+
+	vec_push(&plan->skips, skip);
+}
+
+static void add_absent(struct test_plan *plan, const struct library_copies *copies, bool nvidia)
 {
 	for (size_t i = 0; i < library_families_count; i++) {
 		const struct library_family *family = &library_families[i];
-		struct test_passed_over skip;
 		bool any = false;
 
 		for (size_t k = 0; k < copies->len; k++)
 			any |= copies->items[k].family == family;
 		if (any)
 			continue;
-		skip.mode = arena_printf(&plan->arena, "load.%s", family->stem);
-		skip.reason = arena_printf(&plan->arena, "the image holds no %s", family->what);
-		vec_push(&plan->skips, skip);
+		add_skip(plan, family, arena_printf(&plan->arena, "load.%s", family->stem));
+		for (size_t k = 0; nvidia && k < ARRAY_LEN(special_tests); k++) {
+			if (str_equal(special_tests[k].stem, family->stem) &&
+			    tier_of(special_tests[k].id) == TIER_RUN)
+				add_skip(plan, family, special_tests[k].id);
+		}
 	}
 }
 
@@ -215,20 +254,24 @@ static void add_commands(struct test_plan *plan, const struct plan_request *q)
 void test_plan_make(const struct library_copies *copies, const struct plan_request *request,
 		    struct test_plan *out)
 {
+	bool nvidia = is_nvidia(request->injection);
+
 	*out = (struct test_plan){ 0 };
 	for (size_t i = 0; i < copies->len; i++)
 		add_library(out, request, copies, i);
-	for (size_t i = 0; i < ARRAY_LEN(special_tests); i++)
-		add_special(out, request, copies, &special_tests[i]);
+	for (size_t i = 0; i < ARRAY_LEN(special_tests); i++) {
+		if (nvidia || tier_of(special_tests[i].id) == TIER_LOAD)
+			add_special(out, request, copies, &special_tests[i]);
+	}
 	if (!request->injected)
 		add_test(out, request, "load.no-driver", TIER_LOAD, NULL, "no-driver");
 	add_nodes(out, request);
-	for (size_t i = 0; is_nvidia(request->injection) && i < ARRAY_LEN(run_tests); i++)
+	for (size_t i = 0; nvidia && i < ARRAY_LEN(run_tests); i++)
 		add_test(out, request, run_tests[i].id, TIER_RUN, NULL, run_tests[i].check);
-	if (is_nvidia(request->injection))
+	if (nvidia)
 		add_runtimes(out, request, copies, "run.runtime", TIER_RUN);
 	add_commands(out, request);
-	add_absent(out, copies);
+	add_absent(out, copies, nvidia);
 }
 
 void test_plan_what_if(const struct library_copies *copies, const struct plan_request *request,

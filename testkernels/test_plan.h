@@ -18,11 +18,17 @@ struct planned_test {
 	bool dropped;                    /* reported already, whatever the probe says of it */
 };
 
+/* A test that is not made, because the image lacks its library. */
+struct plan_skip {
+	const char *id, *why;
+	enum test_tier tier;
+};
+
 struct test_plan {
 	struct arena arena;
 	struct strbuf lines[2]; /* by tier: what the probe is given */
 	VEC(struct planned_test) tests;
-	VEC(struct test_passed_over) skips; /* id and the sentence: library-not-in-image */
+	VEC(struct plan_skip) skips;
 };
 
 struct plan_request {
@@ -40,10 +46,11 @@ struct plan_request {
  * Ids are "load.<soname>" and "load.version.<soname>" (of CUPTI "run.version.<soname>") for the
  * copy that the loader finds (or the first), with "@<path>" added for other copies;
  * "load.cudnn-set", "load.nvrtc-compile", "load.jitlink" and "load.curand-host", with "@<soname>"
- * added from the second soname on; "run.nodes" where device nodes are injected; "run.user.<n>",
- * from 1, for commands. Those that need no GPU are of the load tier all the same: that tier is the
- * one that runs everywhere.
- * `copies` must outlive the plan.
+ * added from the second soname on, and so are "run.cudart", "run.cublas-sgemm" and the others of
+ * the run tier that calculate with a library; "run.init", "run.vadd-cubin" and others that need the
+ * driver alone; "run.nodes" where device nodes are injected; "run.user.<n>", from 1, for commands.
+ * Those that need no GPU are of the load tier all the same: that tier is the one that runs
+ * everywhere. `copies` must outlive the plan.
  */
 void test_plan_make(const struct library_copies *copies, const struct plan_request *request,
 		    struct test_plan *out);

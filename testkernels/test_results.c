@@ -144,6 +144,22 @@ static bool has_driver(const struct test_judge *j, const struct probe_outcome *o
 	return j->injected && (!runtime || json_object_get(o->more, "driver_library"));
 }
 
+/* A test that passed may still have something to say. */
+static const char *warning_of(const struct probe_outcome *o)
+{
+	return o ? json_string_value(json_object_get(o->more, "warning")) : NULL;
+}
+
+/* Of those that the probe may give. */
+static const char *skip_reason(const struct probe_outcome *o)
+{
+	const char *said = o ? json_string_value(json_object_get(o->more, "reason")) : NULL;
+
+	if (said && str_equal(said, SKIP_NOT_REQUESTED))
+		return SKIP_NOT_REQUESTED;
+	return said && str_equal(said, SKIP_SINGLE_GPU) ? SKIP_SINGLE_GPU : SKIP_FEATURE;
+}
+
 void test_judge_outcome(const struct test_judge *j, const struct planned_test *p,
 			const struct probe_outcome *o)
 {
@@ -175,8 +191,10 @@ void test_judge_outcome(const struct test_judge *j, const struct planned_test *p
 	t->code = o ? o->code : 0;
 	t->duration_ms = o ? o->duration_ms : 0;
 	t->attempts = 1;
+	if (t->status == TEST_PASS && warning_of(o))
+		t->message = arena_strdup(&j->report->arena, warning_of(o));
 	if (t->status == TEST_SKIP)
-		t->reason = SKIP_FEATURE;
+		t->reason = skip_reason(o);
 }
 
 void test_report_outcome(struct test_session *s, const struct planned_test *p,

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "base/alloc.h"
+#include "testkernels/verdict_library.h"
 
 /* A code of the driver, its first suspect, and the suspect when the image's own libcuda answered.
  */
@@ -12,6 +13,8 @@ static const struct driver_row {
 	enum test_blame blame, blame_own;
 	const char *message, *hint;
 } driver_rows[] = {
+	{ 2, "CUDA_ERROR_OUT_OF_MEMORY", BLAME_HOST, BLAME_HOST, "there is no memory left",
+	  "see what else uses the device's memory" },
 	{ 34, "CUDA_ERROR_STUB_LIBRARY", BLAME_IMAGE, BLAME_IMAGE,
 	  "a link-time stub answered in place of the driver",
 	  "remove its directory from LD_LIBRARY_PATH and from ld.so.conf, and remake the loader's "
@@ -196,6 +199,21 @@ static void judge_loader(const struct probe_outcome *o, const struct verdict_con
 	}
 }
 
+/* The status of a library that was called with a context, and what it means, or NULL. */
+static const char *judge_status(const char *domain, int64_t code, struct verdict *v)
+{
+	const struct library_status *status = library_status_find(domain, code);
+
+	if (str_equal(domain, "driver") || str_equal(domain, "libcudart"))
+		return NULL;
+	v->blame = status ? status->blame : library_blame(domain);
+	if (!status)
+		return NULL;
+	v->code_name = status->name;
+	v->hint = status->hint;
+	return status->message;
+}
+
 static void judge_code(const struct probe_outcome *o, const struct verdict_context *c,
 		       struct arena *arena, struct verdict *v)
 {
@@ -218,6 +236,8 @@ static void judge_code(const struct probe_outcome *o, const struct verdict_conte
 		v->hint = row->hint;
 		what = row->message;
 	}
+	if (c->tier == TIER_RUN && !what)
+		what = judge_status(domain, o->code, v);
 	if (c->driver_injected && c->module_version && o->code == 803)
 		what = arena_printf(arena, "%s (library %s, kernel module %s)", what ? what : "",
 				    c->driver_version ? c->driver_version : "unknown",
@@ -465,5 +485,8 @@ void verdict_of(const struct probe_outcome *o, const struct verdict_context *con
 	else if (o->foreign && context->tier == TIER_LOAD)
 		judge_foreign(o, context, arena, out);
 	else
-		*out = (struct verdict){ .status = o->status };
+		*out = (struct verdict){ .status = o->status,
+					 .message = o->status == TEST_SKIP && o->message
+							    ? arena_strdup(arena, o->message)
+							    : NULL };
 }

@@ -1,210 +1,215 @@
 /*
- * The run tier: kernels on the GPU, through the driver library that was injected.
+ * The run tier: which test has which name; what the driver alone must do.
  */
-#include "probe.h"
+#include "gpu.h"
 
-#include <stdlib.h>
+#include <dlfcn.h>
 #include <string.h>
 
-/* Of cuda.h; the _v2 forms are what its names stand for. */
-struct driver {
-	void *handle;
-	int (*init)(unsigned);
-	int (*version)(int *);
-	int (*device_count)(int *);
-	int (*device_get)(int *, int);
-	int (*device_name)(char *, int, int);
-	int (*device_attribute)(int *, int, int);
-	int (*error_name)(int, const char **);
-	int (*context_retain)(void **, int);
-	int (*context_set)(void *);
-	int (*context_sync)(void);
-	int (*module_load)(void **, const void *, unsigned, int *, void **);
-	int (*module_function)(void **, void *, const char *);
-	int (*alloc)(uint64_t *, size_t);
-	int (*to_device)(uint64_t, const void *, size_t);
-	int (*to_host)(void *, uint64_t, size_t);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-		      void *, void **, void **);
-};
-
-enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, ELEMENTS = 4096, BLOCK = 256 };
-
-#define LOAD(field, name)                                                         \
-	do {                                                                      \
-		d->field = (__typeof__(d->field))library_symbol(d->handle, name); \
-		if (!d->field)                                                    \
-			missing = name;                                           \
-	} while (0)
-
-static bool driver_open(const struct check *check, struct driver *d)
+static bool init_say(struct gpu *g)
 {
-	const char *missing = NULL;
-	char text[128];
-
-	d->handle = library_open(check, "libcuda.so.1");
-	if (!d->handle)
-		return false;
-	LOAD(init, "cuInit");
-	LOAD(version, "cuDriverGetVersion");
-	LOAD(device_count, "cuDeviceGetCount");
-	LOAD(device_get, "cuDeviceGet");
-	LOAD(device_name, "cuDeviceGetName");
-	LOAD(device_attribute, "cuDeviceGetAttribute");
-	LOAD(error_name, "cuGetErrorName");
-	LOAD(context_retain, "cuDevicePrimaryCtxRetain");
-	LOAD(context_set, "cuCtxSetCurrent");
-	LOAD(context_sync, "cuCtxSynchronize");
-	LOAD(module_load, "cuModuleLoadDataEx");
-	LOAD(module_function, "cuModuleGetFunction");
-	LOAD(alloc, "cuMemAlloc_v2");
-	LOAD(to_device, "cuMemcpyHtoD_v2");
-	LOAD(to_host, "cuMemcpyDtoH_v2");
-	LOAD(launch, "cuLaunchKernel");
-	if (!missing)
-		return true;
-	put_text(text, sizeof(text), "libcuda.so.1 has no function %s", missing);
-	result_fail(check, "symbol", text);
-	return false;
-}
-
-/* Say which library refused, what and with which code. Returns false. */
-static bool refused(const struct check *check, const struct driver *d, const char *call, int code)
-{
-	const char *name = NULL;
-	struct say s;
-	int version = 0;
-
-	result_begin(&s, check, "fail");
-	say_str(&s, "kind", "call");
-	say_str(&s, "domain", "driver");
-	say_str(&s, "call", call);
-	say_int(&s, "code", code);
-	if (d->error_name(code, &name) == 0 && name)
-		say_str(&s, "code_name", name);
-	if (d->version(&version) == 0)
-		say_int(&s, "driver_api", version);
-	say_library(&s, check, d->handle);
-	say_end(&s);
-	return false;
-}
-
-#define TRY(call, name)                                         \
-	do {                                                    \
-		int try_rc = (call);                            \
-                                                                \
-		if (try_rc)                                     \
-			return refused(check, d, name, try_rc); \
-	} while (0)
-
-static bool driver_init(const struct check *check, struct driver *d, int *out_count)
-{
-	if (!driver_open(check, d))
-		return false;
-	TRY(d->init(0), "cuInit");
-	TRY(d->device_count(out_count), "cuDeviceGetCount");
-	if (*out_count > 0)
-		return true;
-	return refused(check, d, "cuDeviceGetCount", 100);
-}
-
-static bool device_say(const struct check *check, struct driver *d, int count)
-{
-	int device = 0, major = 0, minor = 0, version = 0;
-	char name[128] = "", capability[32];
+	static const char hex[] = "0123456789abcdef";
+	int device = 0, version = 0;
+	unsigned char uuid[16] = { 0 };
+	char name[128] = "", capability[32], uuid_text[40] = "";
 	struct say s;
 
-	TRY(d->device_get(&device, 0), "cuDeviceGet");
-	TRY(d->device_name(name, sizeof(name), device), "cuDeviceGetName");
-	TRY(d->device_attribute(&major, CAPABILITY_MAJOR, device), "cuDeviceGetAttribute");
-	TRY(d->device_attribute(&minor, CAPABILITY_MINOR, device), "cuDeviceGetAttribute");
-	TRY(d->version(&version), "cuDriverGetVersion");
-	put_text(capability, sizeof(capability), "%d.%d", major, minor);
-	result_begin(&s, check, "pass");
-	say_int(&s, "devices", count);
+	GPU_TRY(g, device_get, &device, 0);
+	GPU_TRY(g, device_name, name, sizeof(name), device);
+	GPU_TRY(g, device_attribute, &g->major, DEVICE_CAPABILITY_MAJOR, device);
+	GPU_TRY(g, device_attribute, &g->minor, DEVICE_CAPABILITY_MINOR, device);
+	GPU_TRY(g, device_uuid, uuid, device);
+	GPU_TRY(g, version, &version);
+	put_text(capability, sizeof(capability), "%d.%d", g->major, g->minor);
+	for (size_t i = 0, at = 0; i < sizeof(uuid); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			uuid_text[at++] = '-';
+		uuid_text[at++] = hex[uuid[i] >> 4];
+		uuid_text[at++] = hex[uuid[i] & 15];
+	}
+	result_begin(&s, g->check, "pass");
+	say_int(&s, "devices", g->count);
 	say_str(&s, "device", name);
+	say_str(&s, "uuid", uuid_text);
 	say_str(&s, "compute_capability", capability);
 	say_int(&s, "driver_api", version);
-	say_library(&s, check, d->handle);
+	say_library(&s, g->check, g->d.handle);
 	say_end(&s);
 	return true;
 }
 
-static void check_init(const struct check *check)
+/* The driver that was injected is the one that loads, and it finds a device. */
+void run_init(const struct check *check)
 {
-	struct driver d = { 0 };
-	int count = 0;
+	struct gpu g;
 
-	if (driver_init(check, &d, &count))
-		device_say(check, &d, count);
+	if (gpu_open(check, &g))
+		init_say(&g);
 }
 
-/* Whole numbers in floats: sums are exact, so no tolerance is needed. */
-static void fill(float *a, float *b)
-{
-	for (int i = 0; i < ELEMENTS; i++) {
-		a[i] = (float)(i % 1024);
-		b[i] = (float)(3 * (i % 511));
-	}
-}
+struct nvml {
+	void *handle;
+	GPU_API_NVML(API_FIELD)
+};
+API_OPEN(nvml, GPU_API_NVML)
 
-static bool vector_add(const struct check *check, struct driver *d, const void *image, float *a,
-		       float *b, float *c)
-{
-	size_t bytes = ELEMENTS * sizeof(float);
-	uint64_t da = 0, db = 0, dc = 0;
-	void *context = NULL, *module = NULL, *function = NULL;
-	int device = 0, n = ELEMENTS;
-	void *params[] = { &da, &db, &dc, &n };
+#define NVML_TRY(call, name)                                                              \
+	do {                                                                              \
+		int nvml_rc = (call);                                                     \
+                                                                                          \
+		if (nvml_rc)                                                              \
+			return library_refused(check, nvml.handle, "nvml", name, nvml_rc, \
+					       nvml.error_string(nvml_rc));               \
+	} while (0)
 
-	TRY(d->device_get(&device, 0), "cuDeviceGet");
-	TRY(d->context_retain(&context, device), "cuDevicePrimaryCtxRetain");
-	TRY(d->context_set(context), "cuCtxSetCurrent");
-	TRY(d->module_load(&module, image, 0, NULL, NULL), "cuModuleLoadDataEx");
-	TRY(d->module_function(&function, module, "vectoradd"), "cuModuleGetFunction");
-	TRY(d->alloc(&da, bytes), "cuMemAlloc");
-	TRY(d->alloc(&db, bytes), "cuMemAlloc");
-	TRY(d->alloc(&dc, bytes), "cuMemAlloc");
-	TRY(d->to_device(da, a, bytes), "cuMemcpyHtoD");
-	TRY(d->to_device(db, b, bytes), "cuMemcpyHtoD");
-	TRY(d->launch(function, ELEMENTS / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL, params, NULL),
-	    "cuLaunchKernel");
-	TRY(d->context_sync(), "cuCtxSynchronize");
-	TRY(d->to_host(c, dc, bytes), "cuMemcpyDtoH");
-	return true;
-}
-
-static void check_vadd_ptx(const struct check *check)
+static bool nvml_test(const struct check *check)
 {
-	float *data = malloc(3 * ELEMENTS * sizeof(float));
-	float *a = data, *b = data + ELEMENTS, *c = data + 2 * ELEMENTS;
-	struct driver d = { 0 };
+	struct nvml nvml = { 0 };
+	unsigned count = 0;
+	char version[96] = "";
 	struct say s;
-	int count = 0;
-	char text[128];
 
-	if (!data || !driver_init(check, &d, &count))
+	if (!nvml_open(check, "libnvidia-ml.so.1", &nvml))
+		return false;
+	NVML_TRY(nvml.init(), "nvmlInit");
+	NVML_TRY(nvml.driver_version(version, sizeof(version)), "nvmlSystemGetDriverVersion");
+	NVML_TRY(nvml.device_count(&count), "nvmlDeviceGetCount");
+	result_begin(&s, check, "pass");
+	say_str(&s, "driver_version", version);
+	say_int(&s, "devices", (long)count);
+	say_library(&s, check, nvml.handle);
+	say_end(&s);
+	return true;
+}
+
+/* The "utility" capability was injected, and agrees with the kernel module. */
+void run_nvml(const struct check *check)
+{
+	const char *text = dlopen("libnvidia-ml.so.1", RTLD_NOW) ? NULL : dlerror();
+
+	if (text && strncmp(text, "libnvidia-ml.so.1: cannot open", 30) == 0)
+		gpu_skip(check, "not-requested",
+			 "libnvidia-ml.so.1 was not injected: NVIDIA_DRIVER_CAPABILITIES lacks "
+			 "\"utility\"");
+	else
+		nvml_test(check);
+}
+
+static bool vadd_test(const struct gpu *g, const void *image, const char *code)
+{
+	size_t bytes = GPU_ELEMENTS * sizeof(float);
+	float *a = host_buffer(g->check, 4 * bytes), *b = a + GPU_ELEMENTS;
+	uint64_t da, db, dc;
+	void *function;
+	struct say s;
+
+	if (!a)
+		return false;
+	gpu_fill(a, b);
+	for (int i = 0; i < GPU_ELEMENTS; i++)
+		b[2 * GPU_ELEMENTS + i] = a[i] + b[i];
+	if (!gpu_kernel_of(g, image, "vectoradd", &function) || !gpu_buffer(g, a, bytes, &da) ||
+	    !gpu_buffer(g, b, bytes, &db) || !gpu_buffer(g, NULL, bytes, &dc) ||
+	    !gpu_vectoradd(g, function, da, db, dc, NULL) ||
+	    !gpu_read(g, dc, b + GPU_ELEMENTS, bytes) ||
+	    !gpu_equal(g->check, b + GPU_ELEMENTS, b + 2 * GPU_ELEMENTS, GPU_ELEMENTS))
+		return false;
+	result_begin(&s, g->check, "pass");
+	say_str(&s, "code_loaded", code);
+	say_int(&s, "elements", GPU_ELEMENTS);
+	say_library(&s, g->check, g->d.handle);
+	say_end(&s);
+	return true;
+}
+
+/* Context, memory and launch work: machine code runs. */
+void run_vadd_cubin(const struct check *check)
+{
+	struct gpu g;
+	const void *image;
+	char text[96];
+	int sm;
+
+	if (!gpu_begin(check, &g))
 		return;
-	fill(a, b);
-	if (!vector_add(check, &d, kernel_vectoradd_ptx, a, b, c))
-		return;
-	for (int i = 0; i < ELEMENTS; i++) {
-		if (c[i] == a[i] + b[i])
-			continue;
-		put_text(text, sizeof(text), "element %d of %d is wrong: %d instead of %d", i,
-			 ELEMENTS, (int)c[i], (int)(a[i] + b[i]));
-		result_fail(check, "wrong-numbers", text);
+	image = gpu_cubin(g.major, g.minor, &sm);
+	put_text(text, sizeof(text), "the test carries no machine code for capability %d.%d",
+		 g.major, g.minor);
+	if (!image) {
+		gpu_skip(check, "device-lacks-feature", text);
 		return;
 	}
-	result_begin(&s, check, "pass");
-	say_int(&s, "elements", ELEMENTS);
-	say_library(&s, check, d.handle);
-	say_end(&s);
+	put_text(text, sizeof(text), "sm_%d", sm);
+	vadd_test(&g, image, text);
+}
+
+/* The driver's compiler was injected, and the image's environment does not switch it off. */
+void run_vadd_ptx(const struct check *check)
+{
+	struct gpu g;
+
+	if (gpu_begin(check, &g))
+		vadd_test(&g, kernel_vectoradd_ptx, "PTX 6.0");
+}
+
+static bool reduce_test(struct gpu *g)
+{
+	enum { COUNT = 1 << 20, BLOCK = 256 };
+	float *in = host_buffer(g->check, COUNT * sizeof(*in)), sum = 0, want = 0;
+	uint64_t device_in, device_sum;
+	void *function;
+	int n = COUNT;
+	void *params[] = { &device_in, &device_sum, &n };
+
+	if (!in || !gpu_kernel(g, "reduce", &function))
+		return false;
+	for (int i = 0; i < COUNT; i++) {
+		in[i] = (float)(i % 5); /* the sum stays below 2^24 */
+		want += in[i];
+	}
+	if (!gpu_buffer(g, in, COUNT * sizeof(*in), &device_in) ||
+	    !gpu_buffer(g, NULL, sizeof(sum), &device_sum))
+		return false;
+	GPU_TRY(g, launch, function, COUNT / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL, params, NULL);
+	if (!gpu_read(g, device_sum, &sum, sizeof(sum)) || !gpu_equal(g->check, &sum, &want, 1))
+		return false;
+	gpu_pass(g->check, g->d.handle, "elements", COUNT);
+	return true;
+}
+
+/* Shared memory, barriers and atomics. */
+void run_reduce(const struct check *check)
+{
+	struct gpu g;
+
+	if (gpu_begin(check, &g))
+		reduce_test(&g);
 }
 
 static const struct check_entry run_checks[] = {
-	{ "init", check_init },
-	{ "vadd-ptx", check_vadd_ptx },
+	{ "init", run_init },
+	{ "nvml", run_nvml },
+	{ "vadd-cubin", run_vadd_cubin },
+	{ "vadd-ptx", run_vadd_ptx },
+	{ "reduce", run_reduce },
+	{ "pinned-overlap", run_pinned_overlap },
+	{ "graph", run_graph },
+	{ "managed", run_managed },
+	{ "p2p", run_p2p },
+	{ "bandwidth", run_bandwidth },
+	{ "cudart", run_cudart },
+	{ "cublas-sgemm", run_cublas_sgemm },
+	{ "cublaslt-tf32", run_cublaslt_tf32 },
+	{ "cublaslt-bf16", run_cublaslt_bf16 },
+	{ "cublaslt-fp8", run_cublaslt_fp8 },
+	{ "cudnn-conv", run_cudnn_conv },
+	{ "cufft", run_cufft },
+	{ "curand", run_curand },
+	{ "cusolver", run_cusolver },
+	{ "cusparse", run_cusparse },
+	{ "nvrtc-run", run_nvrtc },
+	{ "nccl-allreduce", run_nccl },
+	{ "own-code", run_own_code },
 };
 
 check_fn *check_run_find(const char *name)

@@ -104,5 +104,9 @@ void say_library(struct say *s, const struct check *check, void *handle);
 /* The committed kernels, as text. */
 extern const char kernel_vectoradd_ptx[];
 extern const char kernel_vectoradd_cu[];
+extern const char kernel_reduce_ptx[];
+/* Both of them as machine code for every architecture that the committed fat binary has. */
+extern const unsigned char kernel_fatbin[];
+extern const size_t kernel_fatbin_size;
 
 #endif

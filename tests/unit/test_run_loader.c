@@ -310,11 +310,8 @@ static void test_a_tier_that_cannot_run_is_skipped_and_may_be_required(void **st
 	assert_int_equal(test_report_exit_status(&f->report), 3);
 }
 
-/*
- * A driver that computes on the processor: enough of libcuda for the run tier, answering
- * cuInit with the code in its source.
- */
-static void put_driver(struct fixture *f, int init_code, const char *sum)
+/* The driver of testkernels/double/, with one of its variables set. */
+static void put_driver(struct fixture *f, const char *variable, const char *value)
 {
 	cleanup_free char *dev = fs_join(f->dir, "host/dev");
 	cleanup_free char *lib = fs_join(f->dir, "host/usr/lib64");
@@ -322,38 +319,15 @@ static void put_driver(struct fixture *f, int init_code, const char *sum)
 	cleanup_free char *built = fs_join(f->root, "lib/libcuda.so.1");
 	cleanup_free char *file = fs_join(lib, "libcuda.so.580.95.05");
 	cleanup_free char *link = fs_join(lib, "libcuda.so.1");
-	cleanup_free char *code = xasprintf(
-		"#include <stdlib.h>\n#include <string.h>\n#include <stdint.h>\n"
-		"typedef uint64_t p; typedef unsigned u;\n"
-		"int cuInit(u f) { return %d; }\n"
-		"int cuDriverGetVersion(int *v) { *v = 13000; return 0; }\n"
-		"int cuDeviceGetCount(int *n) { *n = 1; return 0; }\n"
-		"int cuDeviceGet(int *d, int i) { *d = i; return 0; }\n"
-		"int cuDeviceGetName(char *b, int n, int d) { memcpy(b, \"paper\", 6); return 0; "
-		"}\n"
-		"int cuDeviceGetAttribute(int *v, int a, int d) { *v = a == 75 ? 9 : 0; return 0; "
-		"}\n"
-		"int cuGetErrorName(int c, const char **s) { return 1; }\n"
-		"int cuDevicePrimaryCtxRetain(void **c, int d) { *c = c; return 0; }\n"
-		"int cuCtxSetCurrent(void *c) { return 0; }\n"
-		"int cuCtxSynchronize(void) { return 0; }\n"
-		"int cuModuleLoadDataEx(void **m, const char *t, u n, int *o, void **v)"
-		"{ return strstr(t, \".entry vectoradd(\") ? 0 : 218; }\n"
-		"int cuModuleGetFunction(void **f, void *m, const char *n)"
-		"{ return strcmp(n, \"vectoradd\") ? 500 : 0; }\n"
-		"int cuMemAlloc_v2(p *d, size_t n) { *d = (p)malloc(n); return 0; }\n"
-		"int cuMemcpyHtoD_v2(p d, const void *s, size_t n) { memcpy((void *)d, s, n); "
-		"return 0; }\n"
-		"int cuMemcpyDtoH_v2(void *d, p s, size_t n) { memcpy(d, (void *)s, n); return 0; "
-		"}\n"
-		"int cuLaunchKernel(void *f, u x, u y, u z, u bx, u by, u bz, u s, void *t, void "
-		"**a, void **e)"
-		"{ float *p0 = *(float **)a[0], *p1 = *(float **)a[1], *p2 = *(float **)a[2];"
-		"  for (int i = 0; i < *(int *)a[3] && i < x * bx; i++) p2[i] = %s; return 0; }\n",
-		init_code, sum);
+	cleanup_free char *here = getcwd(NULL, 0), *include = xasprintf("-I%s", here);
+	cleanup_free char *code = xasprintf("#include <stdlib.h>\n"
+					    "#include \"testkernels/double/device_double.c\"\n"
+					    "__attribute__((constructor)) static void begin(void)"
+					    "{ setenv(\"%s\", \"%s\", 1); }\n",
+					    variable, value);
 	struct error err = { 0 };
 
-	put_library(f, "libcuda.so.1", code, NULL);
+	put_library(f, "libcuda.so.1", code, include);
 	assert_ok(fs_mkdirs(AT_FDCWD, dev, &err), err);
 	assert_ok(fs_mkdirs(AT_FDCWD, lib, &err), err);
 	assert_ok(fs_write(AT_FDCWD, node, slice_str(""), 0644, &err), err);
@@ -367,7 +341,7 @@ static void test_the_run_tier_uses_the_hosts_driver(void **state)
 {
 	struct fixture *f = *state;
 
-	put_driver(f, 0, "p0[i] + p1[i]");
+	put_driver(f, "UNUSED", "0");
 	run(f);
 	assert_int_equal(result(f, "run.init")->status, TEST_PASS);
 	assert_int_equal(result(f, "run.vadd-ptx")->status, TEST_PASS);
@@ -380,10 +354,10 @@ static void test_a_wrong_sum_is_found(void **state)
 {
 	struct fixture *f = *state;
 
-	put_driver(f, 0, "p0[i] + p1[i] + (i == 4000)");
+	put_driver(f, "GPUIMG_DOUBLE_WRONG", "cuLaunchKernel");
 	run(f);
 	assert_int_equal(result(f, "run.vadd-ptx")->blame, BLAME_HARDWARE);
-	assert_contains(result(f, "run.vadd-ptx")->message, "element 4000");
+	assert_contains(result(f, "run.vadd-ptx")->message, "element 4095");
 	assert_int_equal(test_report_exit_status(&f->report), 3);
 }
 
@@ -391,7 +365,7 @@ static void test_a_refusal_of_the_driver_is_not_the_images_fault(void **state)
 {
 	struct fixture *f = *state;
 
-	put_driver(f, 802, "0");
+	put_driver(f, "GPUIMG_DOUBLE_INIT", "802");
 	run(f);
 	assert_int_equal(result(f, "run.init")->code, 802);
 	assert_int_equal(result(f, "run.init")->blame, BLAME_HOST);
@@ -403,7 +377,7 @@ static void test_a_compat_library_of_the_image_is_blamed_for_a_mismatch(void **s
 	struct fixture *f = *state;
 	cleanup_free char *driver = NULL, *own = NULL;
 
-	put_driver(f, 803, "0");
+	put_driver(f, "GPUIMG_DOUBLE_INIT", "803");
 	driver = fs_join(f->host, "usr/lib64/libcuda.so.1");
 	own = fs_join(f->root, "lib/libcuda.so.1");
 	copy_file(driver, own);
