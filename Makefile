@@ -292,8 +292,12 @@ check-large: all ## faults planted into an image with the CUDA toolkit of /usr/l
 	@if [ "$$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then tests/tools/compare-mmdebstrap.sh full; \
 	   else echo 'the comparison with an installation was left out: it needs root and mmdebstrap'; fi
 
-check-fleet: all ## the job of `gpuimg test emit --for slurm` on a Slurm of two nodes on this machine (needs root, slurm-wlm, munge)
+check-fleet: all doubles ## the job of `gpuimg test emit --for slurm` on a Slurm of two nodes on this machine (needs root; installs slurm-wlm and munge on Debian)
+	@tests/install-deps fleet
 	@GPUIMG=$O/gpuimg tests/fleet/slurm
+
+check-arm64-probe: ## the probe for aarch64: cross-built, and run by qemu where that is
+	@tests/tools/probe-arm64
 
 check-roots: all ## the probe in roots of Debian 11 to 13, Ubuntu's and RHEL's shape and musl, in every mode (needs root, debootstrap and a network)
 	@GPUIMG=$O/gpuimg tests/tools/probe-roots
@@ -373,5 +377,5 @@ check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, deboot
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: doubles check-slow check-cut-line check-flat-memory check-faults check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: doubles check-arm64-probe check-slow check-cut-line check-flat-memory check-faults check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth demo deb dist image check-dist install clean FORCE

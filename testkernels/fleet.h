@@ -11,6 +11,7 @@
 #define TESTKERNELS_FLEET_H
 
 #include "testkernels/image_loader.h"
+#include "testkernels/probe_lines.h"
 #include "testkernels/test.h"
 
 struct fleet_request {
@@ -70,6 +71,9 @@ void fleet_report_junit(const struct fleet_report *r, struct strbuf *out);
 void fleet_report_text(const struct fleet_report *r, bool colour, bool verbose, struct strbuf *out);
 
 /* --- for fleet_*.c */
+
+/* Behind the image's loader, where files of the job are mounted on /gpuimg: a list of YAML. */
+#define FLEET_ARGUMENTS "/gpuimg/probe, run, /gpuimg/plan, \"\", \"" PROBE_FRAME "\""
 
 /* What every kind of job carries. */
 struct fleet_job {

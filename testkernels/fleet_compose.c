@@ -4,7 +4,6 @@
  */
 #include "testkernels/fleet.h"
 #include "testkernels/launch.h"
-#include "testkernels/probe_lines.h"
 
 void fleet_compose(const struct fleet_job *j, struct fleet_files *out)
 {
@@ -21,7 +20,7 @@ void fleet_compose(const struct fleet_job *j, struct fleet_files *out)
 	strbuf_addf(&f->bytes,
 		    "\n"
 		    "    entrypoint: [\"/%s\"]\n"
-		    "    command: [/gpuimg/probe, run, /gpuimg/plan, \"\", \"" PROBE_FRAME "\"]\n"
+		    "    command: [" FLEET_ARGUMENTS "]\n"
 		    "    environment:\n"
 		    "      GPUIMG_NODE: \"${HOSTNAME:-}\"\n"
 		    "    network_mode: none\n"

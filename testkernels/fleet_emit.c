@@ -150,6 +150,7 @@ static void release(struct test_session *s)
 {
 	test_plan_release(&s->plan);
 	vec_release(&s->copies);
+	vec_release(&s->code);
 	image_loader_release(&s->loader);
 	tree_close(&s->tree);
 	scratch_release(&s->scratch);
@@ -164,12 +165,14 @@ static int make_plan(struct test_session *s, struct error *err)
 					.target_count = o->target_count,
 					.commands = o->commands,
 					.command_count = o->command_count,
+					.code = &s->code,
 					.injected = true };
 
 	if (scratch_open(o->tmp_dir, &s->scratch, err) < 0 ||
 	    tree_open(s->image, o->cache_dir, s->scratch.path, &s->tree, err) < 0 ||
 	    image_loader_find(s->tree.fd, library_path, &s->report->arena, &s->loader, err) < 0 ||
-	    image_libraries_find(s->tree.fd, &s->loader, &s->report->arena, &s->copies, err) < 0)
+	    image_libraries_find(s->tree.fd, &s->loader, &s->report->arena, &s->copies, err) < 0 ||
+	    image_code_find(s->tree.fd, &s->report->arena, &s->code, err) < 0)
 		return -1;
 	if (!s->loader.path)
 		return error_set(err, ERROR_USAGE,

@@ -3,7 +3,6 @@
  * Sources: Kubernetes API batch/v1 Job, "Pod failure policy"; Kueue, "Run a Job".
  */
 #include "testkernels/fleet.h"
-#include "testkernels/probe_lines.h"
 
 static void put_config_map(const struct fleet_job *j, struct strbuf *out)
 {
@@ -82,17 +81,15 @@ static void put_container(const struct fleet_job *j, struct strbuf *out)
 			 "      - name: image-under-test\n"
 			 "        image: ");
 	fleet_quote(out, j->image);
-	strbuf_addf(
-		out,
-		"\n"
-		"        command: [\"/%s\", /gpuimg/probe, run, /gpuimg/plan, \"\", \"" PROBE_FRAME
-		"\"]\n"
-		"        env:\n"
-		"        - name: GPUIMG_NODE\n"
-		"          valueFrom:\n"
-		"            fieldRef:\n"
-		"              fieldPath: spec.nodeName\n",
-		j->loader->path);
+	strbuf_addf(out,
+		    "\n"
+		    "        command: [\"/%s\", " FLEET_ARGUMENTS "]\n"
+		    "        env:\n"
+		    "        - name: GPUIMG_NODE\n"
+		    "          valueFrom:\n"
+		    "            fieldRef:\n"
+		    "              fieldPath: spec.nodeName\n",
+		    j->loader->path);
 	if (j->request->gpus)
 		strbuf_addf(out,
 			    "        resources:\n"

@@ -5,7 +5,6 @@
  */
 #include "base/slice.h"
 #include "testkernels/fleet.h"
-#include "testkernels/probe_lines.h"
 
 enum { LINE = 120 };
 

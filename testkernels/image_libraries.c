@@ -93,8 +93,9 @@ static bool read_soname(const struct search *s, const struct fs_entry *entry,
 	return wanted;
 }
 
-static void visit(struct search *s, const struct fs_entry *entry)
+static void take_library(void *user, const struct fs_entry *entry)
 {
+	struct search *s = user;
 	struct library_copy copy = { .family = family_of(entry->name) };
 	const char *slash = strrchr(entry->path, '/');
 	cleanup_free char *by_name = NULL;
@@ -120,11 +121,8 @@ static bool is_system_dir(const char *path)
 	return str_equal(path, "proc") || str_equal(path, "sys") || str_equal(path, "dev");
 }
 
-/*
- * Look below `dir`. What may not be read is passed by: a tree in place may belong to others, and
- * what its user cannot read a program cannot load either.
- */
-static void search_below(struct search *s, int dirfd, const char *dir, unsigned depth)
+static void search_below(image_file_fn *visit, void *user, int dirfd, const char *dir,
+			 unsigned depth)
 {
 	struct fs_names names = { 0 };
 	struct error ignored = { 0 };
@@ -140,16 +138,26 @@ static void search_below(struct search *s, int dirfd, const char *dir, unsigned 
 		if (fstatat(dirfd, entry.name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (!S_ISDIR(entry.st.st_mode)) {
-			visit(s, &entry);
+			visit(user, &entry);
 			continue;
 		}
 		if (is_system_dir(path))
 			continue;
 		sub = openat(dirfd, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub >= 0)
-			search_below(s, sub, path, depth + 1);
+			search_below(visit, user, sub, path, depth + 1);
 	}
 	fs_names_release(&names);
+}
+
+int image_files(int rootfd, image_file_fn *visit, void *user, struct error *err)
+{
+	cleanup_fd int fd = openat(rootfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set_errno(err, errno, "open the image's root");
+	search_below(visit, user, fd, "", 0);
+	return 0;
 }
 
 /* What the loader opens when asked for the soname: the first directory that has the name. */
@@ -187,13 +195,10 @@ int image_libraries_find(int rootfd, const struct image_loader *loader, struct a
 			 struct library_copies *out, struct error *err)
 {
 	struct search s = { .rootfd = rootfd, .loader = loader, .arena = arena, .out = out };
-	cleanup_fd int fd = -1;
 
 	*out = (struct library_copies){ 0 };
-	fd = openat(rootfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return error_set_errno(err, errno, "open the image's root");
-	search_below(&s, fd, "", 0);
+	if (image_files(rootfd, take_library, &s, err) < 0)
+		return -1;
 	for (size_t i = 0; i < out->len; i++)
 		mark_found(&s, &out->items[i]);
 	vec_sort(out, compare);

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/fs.h"
 #include "base/vec.h"
 #include "formats/elf.h"
 
@@ -58,6 +59,14 @@ struct library_copies {
 	struct library_copy *items;
 	size_t len, cap;
 };
+
+/*
+ * Show `visit` each file of the tree that is no directory. What may not be read is passed by: a
+ * tree in place may belong to others, and what its user cannot read a program cannot load either.
+ * The directories of a running system (proc, sys, dev) are left out. ERROR_SYSTEM.
+ */
+typedef void image_file_fn(void *user, const struct fs_entry *entry);
+int image_files(int rootfd, image_file_fn *visit, void *user, struct error *err) MUST_USE;
 
 /*
  * All copies, sorted by soname, the one the loader finds first, then by path. Files of another

@@ -11,6 +11,7 @@ static void session_release(struct test_session *s)
 	test_plan_release(&s->plan);
 	injection_release(&s->injection);
 	vec_release(&s->copies);
+	vec_release(&s->code);
 	image_loader_release(&s->loader);
 	tree_close(&s->tree);
 	scratch_release(&s->scratch);
@@ -203,6 +204,11 @@ static int make_plan(struct test_session *s, struct error *err)
 	    image_libraries_find(s->tree.fd, &s->loader, &s->report->arena, &s->copies, err) < 0 ||
 	    find_injection(s, err) < 0)
 		return -1;
+	if (!s->injection.skip) {
+		if (image_code_find(s->tree.fd, &s->report->arena, &s->code, err) < 0)
+			return -1;
+		request.code = &s->code;
+	}
 	image_user_find(s->tree.fd, config->user, &s->report->arena, &s->user);
 	s->run = (struct run_context){ .scratch = s->scratch.path,
 				       .root = s->tree.path,

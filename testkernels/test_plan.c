@@ -221,6 +221,30 @@ static void add_nodes(struct test_plan *plan, const struct plan_request *q)
 	}
 }
 
+/* GPU code of the image's own, to be loaded on the device. */
+static void add_own_code(struct test_plan *plan, const struct plan_request *q)
+{
+	if (!q->code) { /* there is no device: it is named, and skipped with its tier */
+		add_test(plan, q, "run.own-code", TIER_RUN, NULL, "own-code");
+		return;
+	}
+	for (size_t i = 0; i < q->code->len; i++) {
+		const struct code_object *o = &q->code->items[i];
+		cleanup_free char *id = xasprintf("run.own-code@%s", o->path);
+		struct strbuf *line = add_test(plan, q, id, TIER_RUN, NULL, "own-code");
+
+		add_field(line, o->path);
+		for (size_t k = 0; k < o->count; k++)
+			strbuf_addf(line, "\t%" PRIu64 ":%" PRIu64, o->containers[k].offset,
+				    o->containers[k].size);
+	}
+	if (!q->code->len)
+		vec_push(&plan->skips,
+			 ((struct plan_skip){ .id = "run.own-code",
+					      .tier = TIER_RUN,
+					      .why = "the image holds no GPU code of its own" }));
+}
+
 /* The image's runtime against the driver: injected, or the stand-in of `what_if`. */
 static void add_runtimes(struct test_plan *plan, const struct plan_request *q,
 			 const struct library_copies *copies, const char *id, enum test_tier tier)
@@ -268,8 +292,10 @@ void test_plan_make(const struct library_copies *copies, const struct plan_reque
 	add_nodes(out, request);
 	for (size_t i = 0; nvidia && i < ARRAY_LEN(run_tests); i++)
 		add_test(out, request, run_tests[i].id, TIER_RUN, NULL, run_tests[i].check);
-	if (nvidia)
+	if (nvidia) {
+		add_own_code(out, request);
 		add_runtimes(out, request, copies, "run.runtime", TIER_RUN);
+	}
 	add_commands(out, request);
 	add_absent(out, copies, nvidia);
 }
@@ -292,8 +318,9 @@ bool test_plan_id_known(const char *id)
 			return true;
 	}
 	return str_equal(id, "run.inject") || str_equal(id, "run.nodes") ||
-	       str_starts(id, "run.user.") || str_starts(id, "run.runtime.lib") ||
-	       str_starts(id, "load.driver-what-if.lib") || str_equal(id, "load.loader") ||
-	       str_equal(id, "load.no-driver") || str_starts(id, "load.lib") ||
-	       str_starts(id, "load.version.lib") || str_starts(id, "run.version.lib");
+	       str_starts(id, "run.user.") || str_starts(id, "run.own-code") ||
+	       str_starts(id, "run.runtime.lib") || str_starts(id, "load.driver-what-if.lib") ||
+	       str_equal(id, "load.loader") || str_equal(id, "load.no-driver") ||
+	       str_starts(id, "load.lib") || str_starts(id, "load.version.lib") ||
+	       str_starts(id, "run.version.lib");
 }

@@ -5,6 +5,7 @@
 #ifndef TESTKERNELS_TEST_PLAN_H
 #define TESTKERNELS_TEST_PLAN_H
 
+#include "testkernels/image_code.h"
 #include "testkernels/inject.h"
 #include "testkernels/test.h"
 #include "testkernels/test_report.h"
@@ -37,6 +38,7 @@ struct plan_request {
 	size_t target_count;
 	const struct test_command *commands;
 	size_t command_count;
+	const struct code_objects *code;   /* GPU code of the image's own; NULL: not looked for */
 	const struct injection *injection; /* its device nodes are opened; NULL: unknown */
 	bool injected; /* a driver is there from the start: whether the image has one cannot be
 			  asked */
@@ -48,7 +50,8 @@ struct plan_request {
  * "load.cudnn-set", "load.nvrtc-compile", "load.jitlink" and "load.curand-host", with "@<soname>"
  * added from the second soname on, and so are "run.cudart", "run.cublas-sgemm" and the others of
  * the run tier that calculate with a library; "run.init", "run.vadd-cubin" and others that need the
- * driver alone; "run.nodes" where device nodes are injected; "run.user.<n>", from 1, for commands.
+ * driver alone; "run.own-code@<path>" for each object with GPU code of the image's own;
+ * "run.nodes" where device nodes are injected; "run.user.<n>", from 1, for commands.
  * Those that need no GPU are of the load tier all the same: that tier is the one that runs
  * everywhere. `copies` must outlive the plan.
  */

@@ -21,6 +21,7 @@ struct test_session {
 	struct image_loader loader;
 	struct image_user user;
 	struct library_copies copies;
+	struct code_objects code;
 	struct injection injection;
 	struct test_plan plan;
 	const struct run_mode *mode;

@@ -82,6 +82,8 @@ int cudaDriverGetVersion(int *out)
 int cudaGetDeviceCount(int *out)
 {
 	*out = double_number("GPUIMG_DOUBLE_DEVICES", 1);
+	if (double_number("GPUIMG_DOUBLE_VERSION", 13000) < 13000)
+		return 35;
 	return double_number("GPUIMG_DOUBLE_INIT", double_fails(__func__));
 }
 

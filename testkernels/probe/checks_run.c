@@ -85,8 +85,11 @@ static bool nvml_test(const struct check *check)
 /* The "utility" capability was injected, and agrees with the kernel module. */
 void run_nvml(const struct check *check)
 {
-	const char *text = dlopen("libnvidia-ml.so.1", RTLD_NOW) ? NULL : dlerror();
+	const char *text;
 
+	if (!library_open(check, "libcuda.so.1")) /* no driver at all */
+		return;
+	text = dlopen("libnvidia-ml.so.1", RTLD_NOW) ? NULL : dlerror();
 	if (text && strncmp(text, "libnvidia-ml.so.1: cannot open", 30) == 0)
 		gpu_skip(check, "not-requested",
 			 "libnvidia-ml.so.1 was not injected: NVIDIA_DRIVER_CAPABILITIES lacks "

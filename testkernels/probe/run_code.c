@@ -5,6 +5,7 @@
 #include "gpu.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -192,10 +193,11 @@ static void *container_read(const struct check *check, int fd, const char *where
 static bool own_code_say(const struct gpu *g, long loaded, long refused, int code,
 			 const char *where)
 {
-	char call[160];
+	char call[4200];
 	struct say s;
 
-	put_text(call, sizeof(call), "cuModuleLoadDataEx of the GPU code at %s", where);
+	put_text(call, sizeof(call), "cuModuleLoadDataEx of the GPU code of %s at %s",
+		 g->check->args[0], where);
 	if (!loaded && refused)
 		return gpu_refused(g, call, code);
 	result_begin(&s, g->check, "pass");
@@ -242,6 +244,7 @@ static bool own_code_test(const struct gpu *g)
 			where = check->args[i];
 		}
 		loaded += !rc;
+		free(image);
 	}
 	return own_code_say(g, loaded, refused, first, where);
 }

@@ -73,3 +73,30 @@ setup() {
 	sh -n job.sh
 	grep -q "^image='registry.example.org#it/app:1'" job.sh
 }
+
+@test "test emit: the Slurm job takes pyxis where srun has its options" {
+	need bwrap python3
+	gpuimg test emit rootfs:root --for slurm --gpus 0 --image-name registry.example.org/it/app:1 >job.sh
+	mkdir -p bin images submit
+	cp -r root images/registry.example.org_it_app_1
+	ln -s "$ROOT/tests/fleet/srun-pyxis" bin/srun
+	export PYXIS_NODES="n1 n2" PYXIS_IMAGES=$PWD/images PYXIS_LOG=$PWD/runs SLURM_JOB_ID=7 SLURM_SUBMIT_DIR=$PWD/submit
+	PATH=$PWD/bin:$PATH sh job.sh >job.log 2>job.err || status=$?
+	[ "${status:-0}" -eq 3 ] || { cat job.log job.err; return 1; } # no driver
+	run -3 gpuimg test collect --nodes 2 -o json=report.json job.log
+	[ "$(jq -r '[.nodes[].node] | join(" ")' report.json)" = "n1 n2" ]
+	[ "$(jq -r '[.nodes[].report.tests[] | select(.id == "load.version.libcudart.so.12") | .status] | join(" ")' report.json)" = "pass pass" ]
+	[ "$(jq -r '[.nodes[].report.tests[] | select(.id == "run.init") | .blame] | unique | join(" ")' report.json)" = injection ]
+	[ "$(jq -r '"\(.container_image) \(.container_readonly) \(.no_container_mount_home) \(.no_container_entrypoint) \(.label)"' runs)" = "registry.example.org#it/app:1 true true true true" ]
+	[ -z "$(ls submit)" ]
+	# an image that pyxis cannot get, and a cluster without it
+	sed 's/app:1/app:2/' job.sh >other.sh
+	PATH=$PWD/bin:$PATH run -1 sh other.sh
+	[[ $output == *"failed to import docker image"* ]]
+	printf '#!/bin/sh\necho "Usage: srun"\n' >plain
+	chmod +x plain
+	rm bin/srun
+	mv plain bin/srun
+	PATH=$PWD/bin:$PATH run -3 sh job.sh
+	[[ $output == *"has no pyxis"* ]]
+}
