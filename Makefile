@@ -29,7 +29,7 @@ rule_ids := $(foreach f,$(notdir $(rule_src)),$(firstword $(subst _, ,$(f))))
 tables   := $(sort $(wildcard manifests/tables/*))
 probe_src := $(sort $(wildcard testkernels/probe/*.c))
 lib_src  := $(sort $(wildcard $(modules:%=%/*.c)))
-lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o $O/lint/cases.gen.o $O/lint/fact_version.gen.o) $(if $(tables),$O/manifests/embedded.gen.o) $(if $(probe_src),$O/testkernels/probe.gen.o)
+lib_obj  := $(lib_src:%.c=$O/%.o) $(if $(rule_src),$O/lint/rules.gen.o $O/lint/cases.gen.o $O/lint/fact_version.gen.o $O/lint/lint_version.gen.o) $(if $(tables),$O/manifests/embedded.gen.o) $(if $(probe_src),$O/testkernels/probe.gen.o)
 cli_obj  := $(patsubst %.c,$O/%.o,$(sort $(wildcard cli/*.c)))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 unit_bin := $(unit_src:%.c=$O/%)
@@ -90,6 +90,13 @@ $O/lint/fact_version.gen.c: $(fact_src)
 	@mkdir -p $(@D)
 	@{ echo '#include "lint/fact_record.h"'; \
 	   echo "const char fact_version[] = \"$$(cat $(fact_src) | sha256sum | cut -c1-32)\";"; } >$@
+
+# The same of verdicts that are kept.
+lint_src := $(sort $(wildcard $(patsubst %,%/*.c,base formats oci manifests lint lint/rules)) $(filter base/% formats/% oci/% manifests/% lint/%,$(headers)) $(tables))
+$O/lint/lint_version.gen.c: $(lint_src) $O/sources
+	@mkdir -p $(@D)
+	@{ echo '#include "lint/lint.h"'; \
+	   echo "const char lint_version[] = \"$$(cat $(lint_src) | sha256sum | cut -c1-32)\";"; } >$@
 
 $O/manifests/embedded.gen.c: $(tables) manifests/embed $O/sources # the tables become part of the program
 	@mkdir -p $(@D)

@@ -114,6 +114,7 @@ static const char *what_of(const char *place)
 		{ "stat", "digests of files of folders" },
 		{ "trees", "images unpacked for gpuimg test" },
 		{ "unpacked", "packages, unpacked" },
+		{ "verdicts", "what lint said of images that were built" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {

@@ -4,7 +4,7 @@
 
 #include "cli/fact_store.h"
 #include "cli/image_arg.h"
-#include "lint/report.h"
+#include "cli/lint_verdict.h"
 
 static int set_policy(const struct lint_check *check, const char *today, struct policy *policy,
 		      struct error *err)
@@ -22,38 +22,45 @@ static int set_policy(const struct lint_check *check, const char *today, struct 
 	return policy_set_fail_on(policy, stack->lint_fail_on ? stack->lint_fail_on : "error", err);
 }
 
-static void take_json(const struct lint_result *const *list, json_t **out)
+static void show(const struct lint_check *check, const struct lint_verdict *verdict, bool failed)
 {
-	cleanup_strbuf struct strbuf text = { 0 };
-	struct error ignored = { 0 };
+	const struct out *out = check->in->out;
 
-	report_json(list, 1, &text);
-	ignore_result(json_parse(strbuf_slice(&text), out, &ignored)); /* it is our own */
+	if (check->out_json)
+		*check->out_json = json_incref(verdict->report);
+	if (failed || (verdict->has_findings && out->verbosity >= 0) || out->verbosity > 0)
+		fputs(strbuf_text(out->err_colour ? &verdict->coloured : &verdict->plain),
+		      out->err);
 }
 
-static int judge(const struct lint_check *check, const char *image_name,
+static int judge(const struct lint_check *check, const char *image_name, struct store *store,
 		 const struct lint_options *options, struct error *err)
 {
 	cleanup_lint_result struct lint_result result = { 0 };
+	cleanup_lint_verdict struct lint_verdict kept = { 0 }, verdict = { 0 };
 	cleanup_image struct image image = { 0 };
-	cleanup_strbuf struct strbuf text = { 0 };
-	const struct out *out = check->in->out;
-	const struct lint_result *list[] = { &result };
+	cleanup_free char *reference = xasprintf("%s:%s", check->stack->name, check->stack->tag);
+	struct digest key;
 
-	if (image_arg_open(check->in, image_name, &image, err) < 0 ||
-	    lint_run(&image, options, &result, err) < 0)
+	if (image_arg_open(check->in, image_name, &image, err) < 0)
 		return -1;
-	result.reference =
-		arena_printf(&result.arena, "%s:%s", check->stack->name, check->stack->tag);
-	if (check->out_json)
-		take_json(list, check->out_json);
-	if (result.unreadable)
-		return error_set(err, ERROR_INTEGRITY, "%s", result.unreadable);
-	if (result.failed || (result.errors + result.warnings && out->verbosity >= 0) ||
-	    out->verbosity > 0) {
-		(out->err_colour ? report_text_coloured : report_text)(list, 1, &text);
-		fputs(strbuf_text(&text), out->err);
+	key = lint_verdict_key(&image, reference, &options->policy);
+	if (store && lint_verdict_recall(store, &key, &kept)) {
+		show(check, &kept, false);
+		return 0;
 	}
+	if (lint_run(&image, options, &result, err) < 0)
+		return -1;
+	result.reference = reference;
+	lint_verdict_make(&result, &verdict);
+	if (result.unreadable) {
+		if (check->out_json)
+			*check->out_json = json_incref(verdict.report);
+		return error_set(err, ERROR_INTEGRITY, "%s", result.unreadable);
+	}
+	show(check, &verdict, result.failed);
+	if (!result.failed && store)
+		lint_verdict_keep(store, &key, &verdict);
 	if (!result.failed)
 		return 0;
 	return error_set(
@@ -77,7 +84,7 @@ int lint_check_run(void *user, const char *image, struct error *err)
 		strftime(today, sizeof(today), "%Y-%m-%d", &utc);
 	rc = set_policy(check, today, &options.policy, err);
 	if (rc == 0)
-		rc = judge(check, image, &options, err);
+		rc = judge(check, image, facts.store, &options, err);
 	policy_release(&options.policy);
 	return rc;
 }

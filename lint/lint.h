@@ -15,6 +15,9 @@
 
 struct fact_cache;
 
+/* A digest over the sources and tables that a judgement comes of, in hexadecimal digits. */
+extern const char lint_version[];
+
 struct lint_options {
 	struct target target;
 	struct policy policy;

@@ -96,3 +96,41 @@ image() {
 	run -1 gpuimg lint oci:oci:t --no-cache --output json=plain
 	run -0 cmp plain kept
 }
+
+@test "build: the verdict on an image is kept: nothing changed, nothing judged, the same said" {
+	mkdir -p src && echo data >src/data
+	cat >stack.yaml <<-END
+	gpuimg: 1
+	name: test/verdict
+	sources: [ { id: own, type: dir, path: src } ]
+	stages: { runtime: { profile: base, packages: { own: ["."] } } }
+	image: { env: { LD_LIBRARY_PATH: /usr/local/cuda/lib64/stubs } }
+	lint: { fail-on: never }
+	END
+	gpuimg lock -q stack.yaml
+	run -0 --separate-stderr gpuimg build --to oci:out:1 stack.yaml
+	first=$stderr
+	[[ $first == *" warning"* || $first == *" error"* ]]
+	[ "$(find store/keys/verdicts -type f | wc -l)" -eq 1 ]
+	rm -r store/keys/facts
+	run -0 --separate-stderr gpuimg build --to oci:out:1 stack.yaml
+	[ "$stderr" = "$first" ]
+	[[ $output == *"nothing changed"* ]]
+	[ ! -e store/keys/facts ] # no layer was looked at
+	run -0 gpuimg store ls
+	[[ $output == *"verdicts "*"what lint said"* ]]
+	run -0 gpuimg store verify
+
+	# one that is damaged is passed over; another policy asks anew
+	verdict=$(find store/keys/verdicts -type f)
+	chmod u+w "$verdict"
+	printf 'damaged?' | dd of="$verdict" bs=1 seek=60 conv=notrunc status=none
+	run -0 --separate-stderr gpuimg build --to oci:out:1 stack.yaml
+	[ "$stderr" = "$first" ]
+	[ -e store/keys/facts ]
+	sed -i 's/fail-on: never/fail-on: info/' stack.yaml
+	gpuimg lock -q stack.yaml
+	run -1 gpuimg build --to oci:out:1 stack.yaml
+	run -1 gpuimg build --to oci:out:1 stack.yaml
+	[ "$(find store/keys/verdicts -type f | wc -l)" -eq 1 ]
+}
