@@ -23,6 +23,7 @@ static const uint32_t CONTAINER_MAGIC = 0xBA55ED50, ELF_MAGIC = 0x464c457f;
 enum flag {
 	FLAG_LZ4 = 1 << 13,
 	FLAG_ZSTD = 1 << 15,
+	FLAG_SCRAMBLED = 1 << 16,
 	FLAG_ARCH = 1 << 20,   /* "a" */
 	FLAG_FAMILY = 1 << 21, /* "f" */
 };
@@ -83,7 +84,7 @@ static void add(struct fatbin_scan *scan, const struct fatbin_entry *e)
 		vec_push(&scan->found.entries, *e);
 }
 
-/* --- the link step's stubs */
+/* --- unpacking */
 
 /* One LZ4 block. False when it is not one, or larger than `max`. */
 static bool unpack_lz4(struct slice in, uint8_t *out, size_t max, size_t *out_len)
@@ -148,6 +149,38 @@ static bool unpack_zstd(struct slice in, uint8_t *out, size_t max, size_t *out_l
 	}
 	return true;
 }
+
+int fatbin_unpack(struct slice file, const struct fatbin_entry *e, size_t max, struct strbuf *out,
+		  struct error *err)
+{
+	size_t start = out->len, made = 0;
+	struct slice in;
+
+	if (e->scrambled || !slice_sub(file, e->payload, e->packed ? e->packed : e->stored, &in))
+		return error_set(err, ERROR_FORMAT, "GPU code at offset %" PRIu64 ": %s",
+				 e->payload,
+				 e->scrambled ? "it is scrambled" : "it ends after the file");
+	if (e->unpacked > max)
+		return error_set(err, ERROR_LIMIT,
+				 "GPU code at offset %" PRIu64 ": %" PRIu64
+				 " bytes, more than the limit of %zu",
+				 e->payload, e->unpacked, max);
+	if (!e->packed) {
+		strbuf_add(out, in.data, in.len);
+		return 0;
+	}
+	strbuf_add_zeros(out, (size_t)e->unpacked);
+	if ((e->lz4 ? unpack_lz4 : unpack_zstd)(in, (uint8_t *)out->data + start,
+						(size_t)e->unpacked, &made) &&
+	    made == e->unpacked)
+		return 0;
+	strbuf_truncate(out, start);
+	return error_set(err, ERROR_FORMAT,
+			 "GPU code at offset %" PRIu64 ": it does not unpack to %" PRIu64 " bytes",
+			 e->payload, e->unpacked);
+}
+
+/* --- the link step's stubs */
 
 /* An executable cubin with the link step's mark and no code in it. */
 static bool is_link_stub(struct slice payload, uint32_t packed, uint64_t flags)
@@ -256,7 +289,9 @@ static bool is_bare_cubin(struct slice bytes)
 static void add_bare(struct fatbin_scan *scan, struct slice bytes)
 {
 	struct reader r = reader_of(slice_of(bytes.data, ELF_BYTES));
-	struct fatbin_entry e = { .container = scan->at, .kind = FATBIN_CUBIN, .bare = true };
+	struct fatbin_entry e = {
+		.container = scan->at, .payload = scan->at, .kind = FATBIN_CUBIN, .bare = true
+	};
 	uint64_t left = bytes_left(scan), sections, headers;
 	uint8_t abi = bytes.data[8];
 	uint32_t flags;
@@ -334,7 +369,9 @@ static void keep_entry(struct fatbin_scan *scan, const struct entry_header *h)
 {
 	struct fatbin_entry e = {
 		.container = scan->container,
+		.payload = scan->at + h->header,
 		.stored = h->payload,
+		.packed = h->flags & (FLAG_LZ4 | FLAG_ZSTD) ? h->packed : 0,
 		.unpacked = h->unpacked ? h->unpacked : h->payload,
 		.kind = h->kind,
 		.sm = (uint16_t)MIN(h->sm, 999u),
@@ -344,6 +381,8 @@ static void keep_entry(struct fatbin_scan *scan, const struct entry_header *h)
 			  : h->flags & FLAG_FAMILY ? 'f'
 						   : 0,
 		.uncertain = h->version != ENTRY_VERSION,
+		.lz4 = (h->flags & FLAG_LZ4) != 0,
+		.scrambled = (h->flags & FLAG_SCRAMBLED) != 0,
 	};
 
 	if (!is_known(h->kind))

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 
+enum { PTX_MAX = 8 << 20 }; /* bytes of a sample */
+
 void words_add(struct words *w, const char *text)
 {
 	vec_push(w, xstrdup(text));
@@ -40,6 +42,28 @@ const char *run_prefix(const struct run_mode *mode, const struct run_context *c)
 	return mode->container ? "" : c->root;
 }
 
+/* The samples may lie on another file system, and be read by another user: they are copied. */
+static int add_ptx(const char *from, int into, struct error *err)
+{
+	struct fs_names names = { 0 };
+	int rc = 0;
+
+	if (fs_mkdirs(into, "ptx", err) < 0 || fchmodat(into, "ptx", 0755, 0) < 0 ||
+	    fs_list(AT_FDCWD, from, &names, err) < 0)
+		return -1;
+	for (size_t i = 0; rc == 0 && i < names.len; i++) {
+		cleanup_free char *source = fs_join(from, names.items[i]);
+		cleanup_free char *name = fs_join("ptx", names.items[i]);
+		cleanup_strbuf struct strbuf text = { 0 };
+
+		rc = fs_read(AT_FDCWD, source, PTX_MAX, &text, err) < 0
+			     ? -1
+			     : fs_write(into, name, strbuf_slice(&text), 0644, err);
+	}
+	fs_names_release(&names);
+	return rc;
+}
+
 char *run_prepare(const struct run_context *c, const char *name, struct slice plan,
 		  struct error *err)
 {
@@ -55,7 +79,8 @@ char *run_prepare(const struct run_context *c, const char *name, struct slice pl
 	}
 	if (fchmod(fd, 0755) < 0 ||
 	    fs_write(fd, "probe", slice_of(probe_bytes, probe_size), 0755, err) < 0 ||
-	    fs_write(fd, "plan", plan, 0644, err) < 0) {
+	    fs_write(fd, "plan", plan, 0644, err) < 0 ||
+	    (c->ptx_dir && plan.len && add_ptx(c->ptx_dir, fd, err) < 0)) {
 		error_wrap(err, "%s", dir);
 		return NULL;
 	}

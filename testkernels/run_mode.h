@@ -40,6 +40,7 @@ struct run_context {
 	enum root_view_kind view;          /* how the root is made */
 	const struct injection *injection; /* NULL: none */
 	const char *edits;                 /* its layer of files; NULL: none */
+	const char *ptx_dir;               /* files that go beside the plan, in "ptx"; NULL: none */
 	const char *driver_dir;            /* its libraries alone, for loader mode; NULL: none */
 	const char *engine_image;          /* what an engine calls the image; NULL: unknown */
 	const char *const *engine_options; /* further options of its run, or NULL */

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/pool.h"
 #include "testkernels/test_session.h"
 
 enum { DEFAULT_TIMEOUT_MS = 60 * 1000, SLACK_MS = 30 * 1000 };
@@ -12,6 +13,8 @@ static void session_release(struct test_session *s)
 	injection_release(&s->injection);
 	vec_release(&s->copies);
 	vec_release(&s->code);
+	vec_release(&s->ptx);
+	free(s->ptx_dir);
 	image_loader_release(&s->loader);
 	tree_close(&s->tree);
 	scratch_release(&s->scratch);
@@ -188,6 +191,18 @@ static int find_injection(struct test_session *s, struct error *err)
 	return inject_find(&q, &s->report->arena, &s->injection, err);
 }
 
+/* The image's PTX, kept beside its tree where that is kept. */
+static int find_ptx(struct test_session *s, struct error *err)
+{
+	cleanup_free char *parent = xstrdup(s->tree.path);
+	bool kept = s->tree.lock >= 0;
+
+	if (kept)
+		*strrchr(parent, '/') = '\0';
+	s->ptx_dir = fs_join(kept ? parent : s->scratch.path, "ptx");
+	return image_ptx_find(s->tree.fd, s->ptx_dir, &s->report->arena, &s->ptx, err);
+}
+
 static int make_plan(struct test_session *s, struct error *err)
 {
 	const struct image_config *config = &s->image->config;
@@ -198,11 +213,13 @@ static int make_plan(struct test_session *s, struct error *err)
 					.target_count = o->target_count,
 					.commands = o->commands,
 					.command_count = o->command_count,
+					.jobs = pool_processors(),
+					.ptx = &s->ptx,
 					.injection = &s->injection };
 
 	if (image_loader_find(s->tree.fd, library_path, &s->report->arena, &s->loader, err) < 0 ||
 	    image_libraries_find(s->tree.fd, &s->loader, &s->report->arena, &s->copies, err) < 0 ||
-	    find_injection(s, err) < 0)
+	    find_ptx(s, err) < 0 || find_injection(s, err) < 0)
 		return -1;
 	if (!s->injection.skip) {
 		if (image_code_find(s->tree.fd, &s->report->arena, &s->code, err) < 0)
@@ -215,6 +232,7 @@ static int make_plan(struct test_session *s, struct error *err)
 				       .loader = &s->loader,
 				       .config = config,
 				       .user = &s->user,
+				       .ptx_dir = s->ptx_dir,
 				       .shm_bytes = o->shm_bytes,
 				       .host_network = o->host_network,
 				       .engine_image = o->engine_image,

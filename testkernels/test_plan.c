@@ -2,6 +2,11 @@
 
 #include "base/alloc.h"
 
+enum {
+	JOBS_MAX = 8,
+	PAIRS_MAX = 60, /* of a text and a target in one line of the plan */
+};
+
 /* Tests of one library beyond opening it. */
 static const struct special_test {
 	const char *id, *stem, *check;
@@ -160,33 +165,139 @@ static void add_special(struct test_plan *plan, const struct plan_request *q,
 	}
 }
 
-/* A test that was not planned, because the image lacks the library. */
-static void add_skip(struct test_plan *plan, const struct library_family *family, const char *id)
+/* A test that was not planned. `id` and `why` live in the plan. */
+static void add_skip(struct test_plan *plan, const char *id, const char *why)
 {
-	struct plan_skip skip = {
-		.id = id,
-		.tier = tier_of(id),
-		.why = arena_printf(&plan->arena, "the image holds no %s", family->what),
-	};
+	struct plan_skip skip = { .id = id, .tier = tier_of(id), .why = why };
 
 	vec_push(&plan->skips, skip);
 }
 
+/* The newest assembler that a program would find, or NULL. */
+static const struct library_copy *find_linker(const struct library_copies *copies)
+{
+	const struct library_copy *found = NULL;
+
+	for (size_t i = 0; i < copies->len; i++) {
+		if (str_equal(copies->items[i].family->stem, "libnvJitLink") &&
+		    is_first_copy(copies, i))
+			found = &copies->items[i];
+	}
+	return found;
+}
+
+/* Of plain PTX, a driver takes the one for the latest architecture that serves. */
+static bool is_taken(const struct ptx_sample *of, size_t count, size_t i, const char *target)
+{
+	if (!ptx_serves(&of[i], target))
+		return false;
+	for (size_t k = 0; !of[i].suffix && k < count; k++) {
+		if (!of[k].suffix && of[k].sm > of[i].sm && ptx_serves(&of[k], target))
+			return false;
+	}
+	return true;
+}
+
+/* What to assemble of one object. */
+struct pairs {
+	struct strbuf fields;
+	size_t count;
+	size_t left_out; /* there is no text to do it with, or no room in the line */
+};
+
+static void add_pair(struct pairs *pairs, const struct ptx_sample *sample, const char *target)
+{
+	if (!sample->file || pairs->count >= PAIRS_MAX) {
+		pairs->left_out++;
+		return;
+	}
+	pairs->count++;
+	add_field(&pairs->fields, sample->file);
+	add_field(&pairs->fields, target);
+}
+
+/* For each target what a driver would take, else each for its own architecture. */
+static void choose_pairs(const struct plan_request *q, const struct ptx_sample *of, size_t count,
+			 struct pairs *pairs)
+{
+	for (size_t i = 0; i < count; i++) {
+		cleanup_free char *own = xasprintf("~sm_%u%.1s", of[i].sm, &of[i].suffix);
+
+		if (!q->target_count)
+			add_pair(pairs, &of[i], own);
+		for (size_t k = 0; k < q->target_count; k++) {
+			if (is_taken(of, count, i, q->targets[k]))
+				add_pair(pairs, &of[i], q->targets[k]);
+		}
+	}
+}
+
+static void add_rehearsal(struct test_plan *plan, const struct plan_request *q,
+			  const struct library_copy *linker, const struct ptx_sample *of,
+			  size_t count)
+{
+	cleanup_free char *id = xasprintf("load.ptx-rehearsal@%s", of->object), *left_out = NULL;
+	struct pairs pairs = { 0 };
+	struct strbuf *line;
+
+	choose_pairs(q, of, count, &pairs);
+	if (pairs.count + pairs.left_out) {
+		line = add_test(plan, q, id, TIER_LOAD, NULL, "ptx-rehearsal");
+		plan->tests.items[plan->tests.len - 1].object = of->object;
+		left_out = xasprintf("%zu", pairs.left_out);
+		add_name(line, linker);
+		add_field(line, left_out);
+		strbuf_add(line, pairs.fields.data, pairs.fields.len);
+	}
+	strbuf_release(&pairs.fields);
+}
+
+/* The image's PTX through its own assembler, a test for each object. */
+static void add_rehearsals(struct test_plan *plan, const struct plan_request *q,
+			   const struct library_copies *copies)
+{
+	const struct library_copy *linker = find_linker(copies);
+	size_t before = plan->tests.len, end;
+
+	if (!q->ptx)
+		return;
+	if (!linker || !q->ptx->len) {
+		add_skip(plan, "load.ptx-rehearsal",
+			 linker ? "the image's objects hold no PTX"
+				: "the image holds no run-time linker to assemble its PTX");
+		return;
+	}
+	for (size_t i = 0; i < q->ptx->len; i = end) {
+		const struct ptx_sample *first = &q->ptx->items[i];
+
+		for (end = i + 1; end < q->ptx->len; end++) { /* they are sorted by their objects */
+			if (!str_equal(q->ptx->items[end].object, first->object))
+				break;
+		}
+		add_rehearsal(plan, q, linker, first, end - i);
+	}
+	if (plan->tests.len == before)
+		add_skip(plan, "load.ptx-rehearsal",
+			 "none of the image's PTX is for the targets that were named");
+}
+
+/* What cannot be tested, because the image lacks the library. */
 static void add_absent(struct test_plan *plan, const struct library_copies *copies, bool nvidia)
 {
 	for (size_t i = 0; i < library_families_count; i++) {
 		const struct library_family *family = &library_families[i];
+		const char *why = arena_printf(&plan->arena, "the image holds no %s", family->what);
 		bool any = false;
 
 		for (size_t k = 0; k < copies->len; k++)
 			any |= copies->items[k].family == family;
 		if (any)
 			continue;
-		add_skip(plan, family, arena_printf(&plan->arena, "load.%s", family->stem));
+		add_skip(plan, arena_printf(&plan->arena, "load.%s", family->stem), why);
 		for (size_t k = 0; nvidia && k < ARRAY_LEN(special_tests); k++) {
 			if (str_equal(special_tests[k].stem, family->stem) &&
 			    tier_of(special_tests[k].id) == TIER_RUN)
-				add_skip(plan, family, special_tests[k].id);
+				add_skip(plan, special_tests[k].id, why);
 		}
 	}
 }
@@ -281,12 +392,15 @@ void test_plan_make(const struct library_copies *copies, const struct plan_reque
 	bool nvidia = is_nvidia(request->injection);
 
 	*out = (struct test_plan){ 0 };
+	if (request->jobs > 1) /* those of the other tier may want the whole GPU */
+		strbuf_addf(&out->lines[TIER_LOAD], "!%u", MIN(request->jobs, JOBS_MAX));
 	for (size_t i = 0; i < copies->len; i++)
 		add_library(out, request, copies, i);
 	for (size_t i = 0; i < ARRAY_LEN(special_tests); i++) {
 		if (nvidia || tier_of(special_tests[i].id) == TIER_LOAD)
 			add_special(out, request, copies, &special_tests[i]);
 	}
+	add_rehearsals(out, request, copies);
 	if (!request->injected)
 		add_test(out, request, "load.no-driver", TIER_LOAD, NULL, "no-driver");
 	add_nodes(out, request);
@@ -321,6 +435,6 @@ bool test_plan_id_known(const char *id)
 	       str_starts(id, "run.user.") || str_starts(id, "run.own-code") ||
 	       str_starts(id, "run.runtime.lib") || str_starts(id, "load.driver-what-if.lib") ||
 	       str_equal(id, "load.loader") || str_equal(id, "load.no-driver") ||
-	       str_starts(id, "load.lib") || str_starts(id, "load.version.lib") ||
-	       str_starts(id, "run.version.lib");
+	       str_starts(id, "load.ptx-rehearsal") || str_starts(id, "load.lib") ||
+	       str_starts(id, "load.version.lib") || str_starts(id, "run.version.lib");
 }

@@ -6,6 +6,7 @@
 #define TESTKERNELS_TEST_PLAN_H
 
 #include "testkernels/image_code.h"
+#include "testkernels/image_ptx.h"
 #include "testkernels/inject.h"
 #include "testkernels/test.h"
 #include "testkernels/test_report.h"
@@ -14,6 +15,7 @@ struct planned_test {
 	const char *id;
 	enum test_tier tier;
 	const struct library_copy *copy; /* under test; NULL: none */
+	const char *object;              /* file of the image that is under test; NULL: none */
 	bool command;                    /* of the manifest: its status and its output decide */
 	const char *expect;              /* what the output must hold; NULL: nothing */
 	bool dropped;                    /* reported already, whatever the probe says of it */
@@ -34,11 +36,13 @@ struct test_plan {
 
 struct plan_request {
 	uint64_t timeout_ms;        /* of each test */
+	unsigned jobs;              /* tests of the load tier at a time; 0: one */
 	const char *const *targets; /* "sm_90" */
 	size_t target_count;
 	const struct test_command *commands;
 	size_t command_count;
 	const struct code_objects *code;   /* GPU code of the image's own; NULL: not looked for */
+	const struct ptx_samples *ptx;     /* of the image; NULL: they are not assembled */
 	const struct injection *injection; /* its device nodes are opened; NULL: unknown */
 	bool injected; /* a driver is there from the start: whether the image has one cannot be
 			  asked */
@@ -47,6 +51,7 @@ struct plan_request {
 /*
  * Ids are "load.<soname>" and "load.version.<soname>" (of CUPTI "run.version.<soname>") for the
  * copy that the loader finds (or the first), with "@<path>" added for other copies;
+ * "load.ptx-rehearsal@<path>" for each object with PTX in it;
  * "load.cudnn-set", "load.nvrtc-compile", "load.jitlink" and "load.curand-host", with "@<soname>"
  * added from the second soname on, and so are "run.cudart", "run.cublas-sgemm" and the others of
  * the run tier that calculate with a library; "run.init", "run.vadd-cubin" and others that need the

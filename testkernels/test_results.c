@@ -112,6 +112,7 @@ static void add_evidence(const struct test_judge *j, const struct planned_test *
 		evidence_text(t->evidence, "driver_library_version", j->report->inject_driver);
 		evidence_text(t->evidence, "kernel_module_version", j->report->inject_module);
 	}
+	evidence_text(t->evidence, "object", p->object);
 	if (!p->copy)
 		return;
 	evidence_text(t->evidence, "path", p->copy->path);
@@ -155,9 +156,14 @@ static const char *skip_reason(const struct probe_outcome *o)
 {
 	const char *said = o ? json_string_value(json_object_get(o->more, "reason")) : NULL;
 
-	if (said && str_equal(said, SKIP_NOT_REQUESTED))
-		return SKIP_NOT_REQUESTED;
-	return said && str_equal(said, SKIP_SINGLE_GPU) ? SKIP_SINGLE_GPU : SKIP_FEATURE;
+	static const char *const reasons[] = { SKIP_NOT_REQUESTED, SKIP_NOT_IN_IMAGE,
+					       SKIP_SINGLE_GPU };
+
+	for (size_t i = 0; said && i < ARRAY_LEN(reasons); i++) {
+		if (str_equal(said, reasons[i]))
+			return reasons[i];
+	}
+	return SKIP_FEATURE;
 }
 
 void test_judge_outcome(const struct test_judge *j, const struct planned_test *p,
@@ -166,7 +172,7 @@ void test_judge_outcome(const struct test_judge *j, const struct planned_test *p
 	struct test_result *t = test_report_add(j->report, p->id, p->tier);
 	struct verdict_context c = {
 		.tier = p->tier,
-		.path = p->copy ? p->copy->path : NULL,
+		.path = p->copy ? p->copy->path : p->object,
 		.damage = p->copy ? p->copy->damage : NULL,
 		.root = j->root,
 		.timeout_ms = j->timeout_ms,

@@ -22,6 +22,8 @@ struct test_session {
 	struct image_user user;
 	struct library_copies copies;
 	struct code_objects code;
+	struct ptx_samples ptx;
+	char *ptx_dir; /* where their texts lie */
 	struct injection injection;
 	struct test_plan plan;
 	const struct run_mode *mode;

@@ -53,6 +53,8 @@ static void judge(struct test_session *s, const struct planned_test *p,
 {
 	struct arena *arena = &s->report->arena;
 	bool own = o && o->has_code && o->code == 34;
+	const char *root = run_prefix(s->mode, &s->run);
+	size_t prefix = o && o->library && str_starts(o->library, root) ? strlen(root) : 0;
 	struct test_result *t;
 
 	if (!o || !o->has_result || (o->status == TEST_FAIL && !o->has_code)) {
@@ -66,7 +68,7 @@ static void judge(struct test_session *s, const struct planned_test *p,
 	t->evidence = json_object();
 	json_put(t->evidence, "driver_serves_cuda", json_text(s->options->driver));
 	if (o->library)
-		json_put(t->evidence, "library", json_text(o->library));
+		json_put(t->evidence, "library", json_text(o->library + prefix));
 	if (o->status == TEST_PASS || (o->code != 35 && !own))
 		return;
 	t->status = TEST_FAIL;

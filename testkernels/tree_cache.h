@@ -4,6 +4,7 @@
  *
  *   DIR/<hex>/root      the tree
  *   DIR/<hex>/record    JSON: what it is of, and a digest over what lies in it
+ *   DIR/<hex>/ptx       samples of the PTX in it (image_ptx.h), once they were looked for
  *   DIR/<hex>/lock      held, shared, while the tree is used; whoever removes it takes it whole
  *
  * <hex> is a digest of the layers' diff_ids in order and of how we unpack. A tree appears under its

@@ -6,9 +6,11 @@
 #include "probe.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* dlsym gives an object pointer; POSIX promises that it holds a function's address. */
 #define FUNCTION(type, handle, name) ((type)library_symbol(handle, name))
@@ -362,6 +364,7 @@ struct jitlink {
 	int (*create)(void **, uint32_t, const char **);
 	int (*add)(void *, int, const void *, size_t, const char *);
 	int (*complete)(void *);
+	int (*destroy)(void **);
 	int (*log_size)(void *, size_t *);
 	int (*log)(void *, char *);
 };
@@ -373,10 +376,11 @@ static bool jitlink_load(const struct check *check, void *handle, struct jitlink
 	out->create = (__typeof__(out->create))jitlink_symbol(handle, "nvJitLinkCreate");
 	out->add = (__typeof__(out->add))jitlink_symbol(handle, "nvJitLinkAddData");
 	out->complete = (__typeof__(out->complete))jitlink_symbol(handle, "nvJitLinkComplete");
+	out->destroy = (__typeof__(out->destroy))jitlink_symbol(handle, "nvJitLinkDestroy");
 	out->log_size =
 		(__typeof__(out->log_size))jitlink_symbol(handle, "nvJitLinkGetErrorLogSize");
 	out->log = (__typeof__(out->log))jitlink_symbol(handle, "nvJitLinkGetErrorLog");
-	if (out->create && out->add && out->complete && out->log_size && out->log)
+	if (out->create && out->add && out->complete && out->destroy && out->log_size && out->log)
 		return true;
 	result_fail(check, "symbol", "it lacks functions that every version has");
 	return false;
@@ -422,6 +426,142 @@ static void check_jitlink(const struct check *check)
 			return;
 	}
 	pass(check, handle);
+}
+
+enum { PTX_MAX = 8 << 20 };
+
+/* A text beside the plan, NUL-terminated, on the heap; NULL when it cannot be read. */
+static char *read_ptx(const struct check *check, const char *name, size_t *out_len)
+{
+	char path[4352], *text = malloc(PTX_MAX + 1);
+	size_t len = 0;
+	ssize_t n = -1;
+	int fd;
+
+	put_text(path, sizeof(path), "%s/ptx/%s", check->place, name);
+	fd = open(path, O_RDONLY);
+	while (text && fd >= 0 && (n = read(fd, text + len, PTX_MAX - len)) > 0)
+		len += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	if (n != 0) {
+		free(text);
+		return NULL;
+	}
+	text[len] = '\0';
+	*out_len = len + 1;
+	return text;
+}
+
+/* One assembly: what was tried last, and what the linker said of it. */
+struct rehearsal {
+	char target[32], log[1024];
+	int rc;
+	bool newer; /* the text is of a newer PTX than the linker knows */
+};
+
+static void rehearse(const struct jitlink *link, const char *ptx, size_t len, struct rehearsal *r)
+{
+	char option[64];
+	const char *options[] = { option };
+	void *handle = NULL;
+	size_t size = 0;
+
+	put_text(option, sizeof(option), "-arch=%s", r->target);
+	r->rc = link->create(&handle, 1, options);
+	if (!r->rc)
+		r->rc = link->add(handle, JITLINK_INPUT_PTX, ptx, len, "sample.ptx");
+	r->log[0] = '\0';
+	if (r->rc && handle && !link->log_size(handle, &size) && size && size < sizeof(r->log))
+		link->log(handle, r->log);
+	r->newer = r->rc && strstr(r->log, "Unsupported .version");
+	for (char *end = r->log; r->newer && *end; end++) {
+		if (*end == '\n')
+			*end = '\0'; /* the first line says it */
+	}
+	if (handle)
+		link->destroy(&handle);
+}
+
+/*
+ * For "~sm_70", which is the text's own architecture, the next one that the linker knows does as
+ * well: the driver compiles it for later ones too.
+ */
+static void rehearse_for(const struct jitlink *link, const char *target, const char *ptx,
+			 size_t len, struct rehearsal *r)
+{
+	static const int later[] = { 75, 80, 90, 100, 110, 120 };
+	bool own = target[0] == '~';
+	int sm = 0;
+
+	put_text(r->target, sizeof(r->target), "%s", target + own);
+	rehearse(link, ptx, len, r);
+	for (const char *p = target + own + 3; own && *p >= '0' && *p <= '9' && sm < 10000; p++)
+		sm = sm * 10 + (*p - '0');
+	for (size_t i = 0; own && i < sizeof(later) / sizeof(later[0]); i++) {
+		if (!r->rc || !strstr(r->log, "ARCH"))
+			return;
+		if (later[i] <= sm)
+			continue;
+		put_text(r->target, sizeof(r->target), "sm_%d", later[i]);
+		rehearse(link, ptx, len, r);
+	}
+}
+
+static void say_rehearsed(const struct check *check, long assembled, long newer, const char *why,
+			  void *handle)
+{
+	char text[1200] = "all texts of it are too large to be assembled in a moment";
+	const char *left_out = check->args[1];
+	struct say s;
+
+	result_begin(&s, check, assembled ? "pass" : "skip");
+	say_int(&s, "assembled", assembled);
+	if (newer)
+		say_int(&s, "newer_than_the_assembler", newer);
+	if (strcmp(left_out, "0") != 0)
+		say_str(&s, "not_assembled", left_out);
+	if (!assembled && newer) {
+		put_text(text, sizeof(text), "only a newer driver compiles its PTX: %s", why);
+	}
+	if (!assembled) {
+		say_str(&s, "reason", newer ? "library-not-in-image" : "not-requested");
+		say_str(&s, "message", text);
+	}
+	say_library(&s, check, handle);
+	say_end(&s);
+}
+
+/* args: name of libnvJitLink, how many were left out, then texts below "ptx" beside the plan, each
+ * with its target */
+static void check_ptx_rehearsal(const struct check *check)
+{
+	void *handle = library_open(check, check->args[0]);
+	struct rehearsal r = { .log = "" };
+	struct jitlink link;
+	long assembled = 0, newer = 0;
+
+	if (!handle || !jitlink_load(check, handle, &link))
+		return;
+	for (size_t i = 2; i + 1 < check->count; i += 2) {
+		size_t len = 0;
+		char *ptx = read_ptx(check, check->args[i], &len), call[128];
+
+		if (!ptx) {
+			result_fail(check, "host", "a text beside the plan cannot be read");
+			return;
+		}
+		rehearse_for(&link, check->args[i + 1], ptx, len, &r);
+		free(ptx);
+		assembled += !r.rc;
+		newer += r.newer;
+		if (!r.rc || r.newer)
+			continue;
+		put_text(call, sizeof(call), "nvJitLink of its PTX for %s", r.target);
+		result_fail_call(check, "libnvJitLink", call, r.rc, r.log);
+		return;
+	}
+	say_rehearsed(check, assembled, newer, r.log, handle);
 }
 
 /* No libcuda may be found before one is injected: a stub or a baked-in one would answer. */
@@ -470,13 +610,10 @@ static void check_curand_host(const struct check *check)
 }
 
 static const struct check_entry load_checks[] = {
-	{ "open", check_open },
-	{ "version", check_version },
-	{ "cudnn-set", check_cudnn_set },
-	{ "nvrtc-compile", check_nvrtc_compile },
-	{ "jitlink", check_jitlink },
-	{ "no-driver", check_no_driver },
-	{ "curand-host", check_curand_host },
+	{ "open", check_open },           { "version", check_version },
+	{ "cudnn-set", check_cudnn_set }, { "nvrtc-compile", check_nvrtc_compile },
+	{ "jitlink", check_jitlink },     { "ptx-rehearsal", check_ptx_rehearsal },
+	{ "no-driver", check_no_driver }, { "curand-host", check_curand_host },
 };
 
 check_fn *check_load_find(const char *name)

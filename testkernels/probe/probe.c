@@ -15,7 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PLAN_MAX = 1 << 20, WORDS_MAX = 2048, READ_MAX = 64 * 1024, DRAIN_MS = 200 };
+enum {
+	JOBS_MAX = 8,
+	FDS_MAX = 64,
+	PLAN_MAX = 1 << 20,
+	WORDS_MAX = 2048,
+	READ_MAX = 64 * 1024,
+	DRAIN_MS = 200
+};
 
 int main(int argc, char **argv);
 
@@ -71,6 +78,13 @@ struct step {
 	const char *args[CHECK_ARGS_MAX];
 };
 
+/* What all steps of a run share. */
+struct run {
+	const char *root, *frame;
+	char place[4096];
+	bool image_fault, other_fault;
+};
+
 static char *cut(char **rest)
 {
 	char *start = *rest, *tab = start ? strchr(start, '\t') : NULL;
@@ -81,7 +95,7 @@ static char *cut(char **rest)
 	return start;
 }
 
-static bool step_parse(char *line, const char *root, struct step *out)
+static bool step_parse(char *line, const struct run *r, struct step *out)
 {
 	char *rest = line, *number;
 
@@ -96,15 +110,10 @@ static bool step_parse(char *line, const char *root, struct step *out)
 	while (rest && out->check.count < CHECK_ARGS_MAX)
 		out->args[out->check.count++] = cut(&rest);
 	out->check.args = out->args;
-	out->check.root = root;
+	out->check.root = r->root;
+	out->check.place = r->place;
 	return true;
 }
-
-/* What all steps of a run share. */
-struct run {
-	const char *root, *frame;
-	bool image_fault, other_fault;
-};
 
 static void child_command(const struct step *step)
 {
@@ -132,7 +141,7 @@ static void child_run(const struct step *step, int words, int results)
 	dup2(words, 1);
 	dup2(words, 2);
 	dup2(results, SAY_FD);
-	for (int fd = SAY_FD + 1; fd < 16; fd++)
+	for (int fd = SAY_FD + 1; fd < FDS_MAX; fd++) /* those of others' pipes too */
 		close(fd);
 	if (strcmp(step->name, "command") == 0) {
 		child_command(step);
@@ -245,96 +254,131 @@ struct outcome {
 
 /* One that is being followed, and what is heard from it. */
 struct child {
-	pid_t pid;
+	struct step step;
+	pid_t pid; /* 0: none */
+	bool ended;
+	long start, deadline;    /* 0: no limit */
 	int words_fd, answer_fd; /* -1: at its end */
 	struct words words;
 	struct answer answer;
 	struct outcome outcome;
 };
 
-static void child_hear(struct child *c, int wait_ms)
-{
-	struct pollfd fds[3] = { { SAY_FD, 0, 0 },
-				 { c->words_fd, POLLIN, 0 },
-				 { c->answer_fd, POLLIN, 0 } };
+/* Those that run at the same time. */
+struct children {
+	struct child items[JOBS_MAX];
+	int jobs; /* how many may */
+};
 
-	if (poll(fds, 3, wait_ms) <= 0)
+/* Whoever reads our lines is gone: everything ends. */
+static void __attribute__((noreturn)) all_end(const struct children *all)
+{
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (all->items[i].pid)
+			kill(-all->items[i].pid, SIGKILL);
+	}
+	_exit(1);
+}
+
+/* Take what all of them say, waiting a moment for it. */
+static void children_hear(struct children *all, int wait_ms)
+{
+	struct pollfd fds[1 + 2 * JOBS_MAX] = { { SAY_FD, 0, 0 } };
+
+	for (int i = 0; i < JOBS_MAX; i++) {
+		const struct child *c = &all->items[i];
+
+		fds[1 + 2 * i] = (struct pollfd){ c->pid ? c->words_fd : -1, POLLIN, 0 };
+		fds[2 + 2 * i] = (struct pollfd){ c->pid ? c->answer_fd : -1, POLLIN, 0 };
+	}
+	if (poll(fds, 1 + 2 * JOBS_MAX, wait_ms) <= 0)
 		return;
-	if (fds[0].revents & (POLLERR | POLLNVAL)) {
-		/* whoever reads our lines is gone: everything ends */
-		kill(-c->pid, SIGKILL);
-		_exit(1);
-	}
-	if (fds[1].revents && !words_read(&c->words, c->words_fd)) {
-		close(c->words_fd);
-		c->words_fd = -1;
-	}
-	if (fds[2].revents && !answer_read(&c->answer, c->answer_fd)) {
-		close(c->answer_fd);
-		c->answer_fd = -1;
+	if (fds[0].revents & (POLLERR | POLLNVAL))
+		all_end(all);
+	for (int i = 0; i < JOBS_MAX; i++) {
+		struct child *c = &all->items[i];
+
+		if (fds[1 + 2 * i].revents && !words_read(&c->words, c->words_fd)) {
+			close(c->words_fd);
+			c->words_fd = -1;
+		}
+		if (fds[2 + 2 * i].revents && !answer_read(&c->answer, c->answer_fd)) {
+			close(c->answer_fd);
+			c->answer_fd = -1;
+		}
 	}
 }
 
-/*
- * End what the child left behind: with us as the one who gets orphans, they are our children. A
- * few rounds, since each that ends may leave others.
- */
-static void end_orphans(void)
+static bool is_running(const struct children *all, long pid)
 {
-	for (int round = 0; round < 20; round++) {
+	for (int i = 0; i < JOBS_MAX; i++) {
+		if (all->items[i].pid == pid && !all->items[i].ended)
+			return true;
+	}
+	return false;
+}
+
+/* End a child of ours that is no test's; false when `pid` is none. */
+static bool end_orphan(const struct children *all, long pid)
+{
+	int status;
+
+	if (pid < 2 || is_running(all, pid))
+		return false;
+	kill((pid_t)pid, SIGKILL);
+	waitpid((pid_t)pid, &status, 0);
+	return true;
+}
+
+/*
+ * End what a child left behind: with us as the one who gets orphans, they are our children. A few
+ * rounds, since each that ends may leave others.
+ */
+static void end_orphans(const struct children *all)
+{
+	bool any = true;
+
+	for (int round = 0; any && round < 20; round++) {
 		char text[4096], *p = text;
-		int fd = open("/proc/thread-self/children", O_RDONLY), status;
+		int fd = open("/proc/thread-self/children", O_RDONLY);
 		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 		long pid = 0;
 
 		if (fd >= 0)
 			close(fd);
-		if (n <= 0)
-			return;
-		text[n] = '\0';
+		text[n > 0 ? n : 0] = '\0';
+		any = false;
 		for (; *p; p++) {
 			if (*p >= '0' && *p <= '9') {
 				pid = pid * 10 + (*p - '0');
 				continue;
 			}
-			if (pid > 1)
-				kill((pid_t)pid, SIGKILL);
+			any |= end_orphan(all, pid);
 			pid = 0;
 		}
-		while (waitpid(-1, &status, 0) > 0)
-			continue;
 	}
 }
 
 /*
- * Follow a child to its end. Its descendants may keep the pipes open after it: they get a moment,
- * then are killed.
+ * Has it come to its end? Its descendants may keep the pipes open after it: they get a moment, then
+ * are killed.
  */
-static void child_follow(struct child *c, long timeout_ms)
+static bool child_is_over(struct child *c)
 {
-	long start = now_ms(), deadline = timeout_ms > 0 ? start + timeout_ms : 0;
-	bool ended = false;
+	long now = now_ms();
 
-	while (!ended || c->words_fd >= 0 || c->answer_fd >= 0) {
-		long now = now_ms();
-
-		if (!ended && deadline && now >= deadline) {
-			c->outcome.timed_out = true;
-			kill(-c->pid, SIGKILL);
-			kill(c->pid, SIGKILL);
-			deadline = 0;
-		}
-		if (ended && now >= deadline)
-			break;
-		child_hear(c, ended ? 10 : 5);
-		if (!ended && waitpid(c->pid, &c->outcome.status, WNOHANG) == c->pid) {
-			ended = true;
-			c->outcome.ms = now_ms() - start;
-			deadline = now_ms() + DRAIN_MS;
-		}
+	if (!c->ended && c->deadline && now >= c->deadline) {
+		c->outcome.timed_out = true;
+		kill(-c->pid, SIGKILL);
+		kill(c->pid, SIGKILL);
+		c->deadline = 0;
 	}
-	kill(-c->pid, SIGKILL);
-	end_orphans();
+	if (!c->ended && waitpid(c->pid, &c->outcome.status, WNOHANG) == c->pid) {
+		c->ended = true;
+		c->outcome.ms = now - c->start;
+		c->deadline = now + DRAIN_MS;
+	}
+	return c->ended && ((c->words_fd < 0 && c->answer_fd < 0) || now >= c->deadline);
 }
 
 static void step_event(const struct run *r, const struct step *step, const char *event)
@@ -432,43 +476,90 @@ static void step_blame(struct run *r, const struct step *step, struct child *c)
 		r->image_fault = true;
 }
 
-static void step_run(struct run *r, const struct step *step)
+static void step_not_started(struct run *r, const struct step *step)
+{
+	struct say s;
+
+	result_begin(&s, &step->check, "fail");
+	say_str(&s, "kind", "host");
+	say_str(&s, "message", "the probe could not start a process");
+	say_end_framed(&s, r->frame);
+	r->other_fault = true;
+}
+
+static void child_start(struct run *r, const struct step *step, struct child *c)
 {
 	int words[2] = { -1, -1 }, results[2] = { -1, -1 };
-	struct child c;
 
-	memset(&c, 0, sizeof(c));
-	answer_begin(&c.answer, step);
+	memset(c, 0, sizeof(*c));
+	c->step = *step;
+	c->step.check.args = c->step.args;
+	answer_begin(&c->answer, step);
 	step_event(r, step, "start");
-	if (pipe(words) < 0 || pipe(results) < 0 || (c.pid = fork()) < 0) {
-		struct say s;
-
-		result_begin(&s, &step->check, "fail");
-		say_str(&s, "kind", "host");
-		say_str(&s, "message", "the probe could not start a process");
-		say_end_framed(&s, r->frame);
-		r->other_fault = true;
+	if (pipe(words) < 0 || pipe(results) < 0 || (c->pid = fork()) < 0) {
+		step_not_started(r, step);
+		c->pid = 0;
 		for (int i = 0; i < 2; i++) {
 			close(words[i]);
 			close(results[i]);
 		}
 		return;
 	}
-	if (c.pid == 0)
-		child_run(step, words[1], results[1]);
-	setpgid(c.pid, c.pid);
+	if (c->pid == 0)
+		child_run(&c->step, words[1], results[1]);
+	setpgid(c->pid, c->pid);
 	close(words[1]);
 	close(results[1]);
-	c.words_fd = words[0];
-	c.answer_fd = results[0];
-	child_follow(&c, step->timeout_ms);
-	if (c.words_fd >= 0)
-		close(c.words_fd);
-	if (c.answer_fd >= 0)
-		close(c.answer_fd);
-	step_result(r, step, &c.answer);
-	step_end(r, step, &c);
-	step_blame(r, step, &c);
+	c->words_fd = words[0];
+	c->answer_fd = results[0];
+	c->start = now_ms();
+	c->deadline = step->timeout_ms > 0 ? c->start + step->timeout_ms : 0;
+}
+
+static void child_finish(struct run *r, struct children *all, struct child *c)
+{
+	kill(-c->pid, SIGKILL);
+	end_orphans(all);
+	if (c->words_fd >= 0)
+		close(c->words_fd);
+	if (c->answer_fd >= 0)
+		close(c->answer_fd);
+	step_result(r, &c->step, &c->answer);
+	step_end(r, &c->step, c);
+	step_blame(r, &c->step, c);
+	c->pid = 0;
+}
+
+/* Follow those that run until fewer than `limit` do. */
+static void children_follow(struct run *r, struct children *all, int limit)
+{
+	for (;;) {
+		int running = 0;
+
+		for (int i = 0; i < JOBS_MAX; i++) {
+			struct child *c = &all->items[i];
+
+			if (c->pid && child_is_over(c))
+				child_finish(r, all, c);
+			running += c->pid != 0;
+		}
+		if (running < limit)
+			return;
+		children_hear(all, 5);
+	}
+}
+
+static void step_run(struct run *r, struct children *all, const struct step *step)
+{
+	bool alone = strcmp(step->name, "command") == 0;
+	struct child *c = all->items;
+
+	children_follow(r, all, alone ? 1 : all->jobs);
+	while (c->pid)
+		c++;
+	child_start(r, step, c);
+	if (alone)
+		children_follow(r, all, 1);
 }
 
 /* The names of the network interfaces, from /proc/net/dev: "lo,eth0". */
@@ -547,11 +638,15 @@ static char *plan_read(const char *path)
 static int run_plan(struct run *r, const char *path)
 {
 	char *line = plan_read(path), *next;
+	struct children all = { .jobs = 1 };
 	struct step step;
 	struct say s;
 
 	if (!line)
 		return 2;
+	put_text(r->place, sizeof(r->place), "%s", path);
+	if (strrchr(r->place, '/'))
+		*strrchr(r->place, '/') = '\0';
 	if (r->frame[0])
 		dup2(1, SAY_FD);
 	/* Children must not reach our descriptors through /proc, and their orphans become ours. */
@@ -564,9 +659,12 @@ static int run_plan(struct run *r, const char *path)
 			*next++ = '\0';
 		if (line[0] == '#')
 			say_line(line + 1, strlen(line + 1), r->frame);
-		else if (step_parse(line, r->root, &step))
-			step_run(r, &step);
+		else if (line[0] == '!' && line[1] >= '1' && line[1] <= '0' + JOBS_MAX)
+			all.jobs = line[1] - '0';
+		else if (step_parse(line, r, &step))
+			step_run(r, &all, &step);
 	}
+	children_follow(r, &all, 1);
 	say_begin(&s);
 	say_str(&s, "event", "done");
 	say_end_framed(&s, r->frame);
@@ -577,7 +675,7 @@ static int run_plan(struct run *r, const char *path)
 
 int main(int argc, char **argv)
 {
-	struct run r = { "", "", false, false };
+	struct run r = { .root = "", .frame = "" };
 	struct say s;
 
 	if (argc >= 3 && strcmp(argv[1], "run") == 0) {

@@ -16,9 +16,11 @@
  *
  * A plan is text, one test a line, fields separated by tabs:
  *   ID  TIMEOUT_MS  CHECK  ARGUMENT…
- * It is not JSON because a parser would be most of the program. A line "#{…}" is said as it is,
- * without the "#": what whoever reads the results will want to know of the plan. The check
- * "command" executes its arguments in place of a check: it passes when its status is 0.
+ * A line "!N" lets up to N of the tests that follow run at a time (one, unless it says so); a
+ * "command" runs alone all the same. It is not JSON because a parser would be most of the program.
+ * A line "#{…}" is said as it is, without the "#": what whoever reads the results will want to know
+ * of the plan. The check "command" executes its arguments in place of a check: it passes when its
+ * status is 0.
  *
  * Lines written (a line never holds more than SAY_MAX bytes):
  *   {"probe":1,"libc":…,"uid":…,"shm_bytes":…,"memlock":…,"interfaces":…,"node":…}   first
@@ -40,7 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SAY_FD = 3, SAY_MAX = 4096, CHECK_ARGS_MAX = 64 };
+enum { SAY_FD = 3, SAY_MAX = 4096, CHECK_ARGS_MAX = 128 };
 
 /* One line being made; what does not fit is left out, and the line stays valid JSON. */
 struct say {
@@ -62,7 +64,8 @@ void say_line(const char *text, size_t len, const char *frame);
 /* What a check is given. */
 struct check {
 	const char *id;
-	const char *root; /* prefix under which the image's files lie; "" when it is "/" */
+	const char *root;  /* prefix under which the image's files lie; "" when it is "/" */
+	const char *place; /* the directory of the plan, with what belongs to it */
 	const char *const *args;
 	size_t count;
 };

@@ -138,21 +138,6 @@ hostile() { # CODE
 	done
 }
 
-@test "test inject: each code of the driver has its culprit" {
-	local row code blame
-	for row in 34:image 35:host 46:host 100:injection 101:host 209:image 221:injection 222:host 223:image \
-		304:injection 802:host 803:injection 804:image 999:injection; do
-		code=${row%:*} blame=${row#*:}
-		specification cdi/nvidia.yaml 0 "GPUIMG_DOUBLE_INIT=$code"
-		run gpuimg test --mode loader --cdi-dir cdi -o json=report.json rootfs:root
-		run jq -r --arg id "run.runtime.$CUDART" '.tests[] | select(.id == $id) | "\(.code):\(.blame)"' report.json
-		[ "$output" = "$code:$blame" ] || { echo "$row: $output"; return 1; }
-	done
-	specification cdi/nvidia.yaml 0 GPUIMG_DOUBLE_VERSION=12040
-	run -3 gpuimg test --mode bwrap --cdi-dir cdi -o json=report.json rootfs:root
-	[ "$(blame_of "run.runtime.$CUDART")" = "35 CUDA_ERROR_INSUFFICIENT_DRIVER host" ]
-}
-
 @test "test inject: a driver of the image's own that answers is the image's fault" {
 	specification cdi/nvidia.yaml 0 GPUIMG_DOUBLE_INIT=803
 	mkdir -p root/usr/lib/x86_64-linux-gnu

@@ -1,4 +1,5 @@
-/* GPU code: however the bytes are cut into pieces, the same is found. */
+/* GPU code: however the bytes are cut into pieces, the same is found, and what is
+ * unpacked has the size that was promised. */
 #include "formats/fatbin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -10,6 +11,17 @@ static void scan(struct slice bytes, size_t piece, struct fatbin *out)
 	for (size_t at = 0; at < bytes.len; at += piece)
 		fatbin_scan_feed(s, slice_of(bytes.data + at, MIN(piece, bytes.len - at)));
 	fatbin_scan_end(s, out);
+}
+
+/* To the size that it says, or not at all. */
+static void unpack(struct slice file, const struct fatbin_entry *e)
+{
+	cleanup_strbuf struct strbuf out = { 0 };
+	struct error err = { 0 };
+	int rc = fatbin_unpack(file, e, 65536, &out, &err);
+
+	if (rc == 0 ? e->packed && out.len != e->unpacked : out.len != 0)
+		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -30,6 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		if (!a->bare)
 			stored += a->stored;
+		if (i < 64)
+			unpack(slice_of(data, size), a);
 	}
 	if (stored > size)
 		abort();

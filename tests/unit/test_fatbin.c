@@ -249,6 +249,61 @@ static void test_a_stub_stored_by_lz4_is_seen(void **state)
 	assert_true(f.entries.items[0].link_stub);
 }
 
+static void test_what_an_entry_holds_is_unpacked(void **state)
+{
+	cleanup_strbuf struct strbuf packed = { 0 }, entries = { 0 }, file = { 0 }, out = { 0 };
+	cleanup_fatbin struct fatbin f = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	add_number(&packed, 0x1f, 1); /* one literal, then 4 + 15 + 80 bytes from one before */
+	strbuf_adds(&packed, "x");
+	add_number(&packed, 1, 2);
+	add_number(&packed, 80, 1);
+	add_entry(&entries, FATBIN_PTX, 80, 0, 16, slice_str(".version 8.5"));
+	add_entry(&entries, FATBIN_PTX, 90, LZ4, 72, strbuf_slice(&packed));
+	strbuf_add_zeros(&file, 8);
+	add_container(&file, &entries);
+	scan_in_pieces(strbuf_slice(&file), file.len, &f);
+	assert_int_equal(fatbin_unpack(strbuf_slice(&file), &f.entries.items[0], 100, &out, &err),
+			 0);
+	assert_int_equal(out.len, 16);
+	assert_memory_equal(out.data, ".version 8.5", 12);
+	assert_int_equal(fatbin_unpack(strbuf_slice(&file), &f.entries.items[1], 100, &out, &err),
+			 0);
+	assert_int_equal(out.len, 116);
+	for (size_t i = 16; i < out.len; i++)
+		assert_int_equal(out.data[i], 'x');
+}
+
+static void test_an_entry_that_does_not_unpack_leaves_nothing(void **state)
+{
+	cleanup_strbuf struct strbuf packed = { 0 }, entries = { 0 }, file = { 0 }, out = { 0 };
+	cleanup_fatbin struct fatbin f = { 0 };
+	struct fatbin_entry e;
+	struct error err = { 0 };
+
+	(void)state;
+	strbuf_adds(&packed, "\x10x"); /* one literal, where 100 bytes are promised */
+	add_entry(&entries, FATBIN_PTX, 90, LZ4, 72, strbuf_slice(&packed));
+	add_container(&file, &entries);
+	scan_in_pieces(strbuf_slice(&file), file.len, &f);
+	e = f.entries.items[0];
+	strbuf_adds(&out, "before");
+	assert_int_equal(fatbin_unpack(strbuf_slice(&file), &e, 100, &out, &err), -1);
+	assert_int_equal(err.code, ERROR_FORMAT);
+	assert_int_equal(fatbin_unpack(strbuf_slice(&file), &e, 99, &out, &err), -1);
+	assert_int_equal(err.code, ERROR_LIMIT);
+	e.payload = file.len - 1;
+	assert_int_equal(fatbin_unpack(strbuf_slice(&file), &e, 100, &out, &err), -1);
+	assert_int_equal(err.code, ERROR_FORMAT);
+	e = f.entries.items[0];
+	e.scrambled = true;
+	assert_int_equal(fatbin_unpack(strbuf_slice(&file), &e, 100, &out, &err), -1);
+	assert_contains(err.text, "scrambled");
+	assert_string_equal(strbuf_text(&out), "before");
+}
+
 static void test_the_architecture_of_a_bare_cubin(void **state)
 {
 	static const struct {
@@ -303,6 +358,8 @@ int main(void)
 		cmocka_unit_test(test_a_cubin_with_code_is_no_stub),
 		cmocka_unit_test(test_a_stub_next_to_real_code_does_not_hide_it),
 		cmocka_unit_test(test_a_stub_stored_by_lz4_is_seen),
+		cmocka_unit_test(test_what_an_entry_holds_is_unpacked),
+		cmocka_unit_test(test_an_entry_that_does_not_unpack_leaves_nothing),
 		cmocka_unit_test(test_the_architecture_of_a_bare_cubin),
 		cmocka_unit_test(test_unknown_kinds_are_counted),
 	};
