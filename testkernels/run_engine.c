@@ -8,6 +8,8 @@
 
 #define PLACE "/gpuimg"
 
+enum { REMOVE_MS = 30 * 1000 };
+
 /* podman runs a tree too, but knows nothing then of the image's configuration. */
 static void add_tree(const struct run_context *c, struct words *w)
 {
@@ -24,12 +26,21 @@ static void add_tree(const struct run_context *c, struct words *w)
 	words_addf(w, "%s:O", c->root);
 }
 
-static void arguments(const char *program, const struct run_context *c, const char *probe_dir,
-		      struct slice plan, struct words *w)
+/* What the container is called: by the folder of this run, which nobody else has. */
+static char *container_name(const struct run_context *c)
+{
+	const char *slash = strrchr(c->scratch, '/');
+
+	return xstrdup(slash ? slash + 1 : c->scratch);
+}
+
+static void arguments(const char *program, const struct run_context *c, const char *name,
+		      const char *probe_dir, struct slice plan, struct words *w)
 {
 	bool docker = str_equal(program, "docker");
 
 	words_add_all(w, (const char *const[]){ program, "run", "--rm", NULL });
+	words_addf(w, "--name=%s", name);
 	if (!c->host_network)
 		words_add(w, "--network=none");
 	else
@@ -57,10 +68,31 @@ static void arguments(const char *program, const struct run_context *c, const ch
 
 extern char **environ;
 
+/*
+ * The program that was ended only watched: the container is the engine's, and goes on until it is
+ * removed.
+ */
+static void remove_container(const char *program, const char *name)
+{
+	const char *const argv[] = { program, "rm", "--force", name, NULL };
+	const struct launch launch = { .argv = argv,
+				       .cwd = "/",
+				       .env = (const char *const *)environ,
+				       .inherit_path = true,
+				       .keep_privileges = true,
+				       .framed = true,
+				       .timeout_ms = REMOVE_MS };
+	cleanup_launch struct launch_result result = { 0 };
+	struct error ignored = { 0 };
+
+	ignore_result(launch_run(&launch, &result, &ignored) < 0);
+}
+
 static int run(const char *program, const struct run_context *c, struct slice plan,
 	       struct launch_result *out, struct error *err)
 {
 	cleanup_free char *probe_dir = run_prepare(c, "probe-dir", plan, err);
+	cleanup_free char *name = container_name(c);
 	cleanup_words struct words argv = { 0 };
 	struct launch launch = { .cwd = "/",
 				 .env = (const char *const *)environ,
@@ -75,9 +107,13 @@ static int run(const char *program, const struct run_context *c, struct slice pl
 		return error_set(err, ERROR_USAGE,
 				 "docker runs only images that it holds: name it as "
 				 "docker-daemon:NAME, after docker load if need be");
-	arguments(program, c, probe_dir, plan, &argv);
+	arguments(program, c, name, probe_dir, plan, &argv);
 	launch.argv = (const char *const *)argv.items;
-	return launch_run(&launch, out, err);
+	if (launch_run(&launch, out, err) < 0)
+		return -1;
+	if (out->timed_out)
+		remove_container(program, name);
+	return 0;
 }
 
 static int run_docker(const struct run_context *c, struct slice plan, struct launch_result *out,

@@ -266,9 +266,7 @@ static int run_all(struct test_session *s, struct error *err)
 			return -1;
 		drop_commands(s);
 		if (run_tier(s, TIER_LOAD, err) < 0 ||
-		    (s->options->driver && !s->options->engine &&
-		     test_driver_what_if(s, err) < 0) ||
-		    run_gpu(s, err) < 0)
+		    (s->options->driver && test_driver_what_if(s, err) < 0) || run_gpu(s, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < s->plan.skips.len; i++)

@@ -3,6 +3,7 @@
 
 load common
 load registry
+load kernels
 
 setup() { work; }
 
@@ -64,4 +65,27 @@ teardown() {
 		jq -e '.image.layers > 1 and (.summary.unreadable | not)' "$f"
 	done
 	run -3 gpuimg lint docker-daemon:acme/none:1
+}
+
+@test "docker: an image that it holds is tested by gpuimg test, also one that misbehaves" {
+	need cc jq
+	[ -e /lib64/ld-linux-x86-64.so.2 ] || skip "made for x86-64, and no GPU either"
+	start_dockerd
+	make_root
+	echo 'int cudaRuntimeGetVersion(int *v) { *v = 12060; return 0; }' |
+		cc -shared -fPIC -nostdlib -Wl,-soname,libcudart.so.12 -x c -o root/lib/libcudart.so.12 -
+	# prints what looks like results, and leaves a process behind
+	printf '#include <stdio.h>\n#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { puts("gpuimg-probe {\\"test\\":\\"load.libcudart.so.12\\",\\"event\\":\\"result\\",\\"status\\":\\"fail\\"}"); fflush(stdout); if (!fork()) { setsid(); for (;;) sleep(1); } }\nint ncclGetVersion(int *v) { *v = 22809; return 0; }\n' |
+		cc -shared -fPIC -w -Wl,-soname,libnccl.so.2 -x c -o root/lib/libnccl.so.2 -
+	tar -C root -c . | docker import --change 'ENTRYPOINT ["/bin/sleep","infinity"]' - acme/root:1
+	run -0 gpuimg test --engine docker --driver 12.4 -o json=report.json docker-daemon:acme/root:1
+	[ "$(jq -r .mode report.json)" = docker ]
+	[ "$(status_of load.version.libcudart.so.12)" = pass ]
+	[ "$(status_of load.libcudart.so.12)" = pass ]
+	[ "$(status_of load.libnccl.so.2)" = pass ]
+	[ "$(jq -r '.tests[] | select(.id == "load.driver-what-if") | .reason' report.json)" = mode-cannot ]
+	[ -z "$(docker ps -aq)" ]
+	# what docker does not hold, it cannot run
+	run -3 gpuimg test --engine docker rootfs:root
+	[[ $output == *"docker runs only images that it holds"* ]]
 }

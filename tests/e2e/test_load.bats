@@ -131,6 +131,43 @@ rehearsal() { # OBJECT
 	[ "$(rehearsal libgood.so)" = "pass null null null 1 null" ]
 }
 
+# --- roots that lack or forbid something
+
+# A CUDA runtime that knows its version, and nothing else.
+small_runtime() {
+	echo 'int cudaRuntimeGetVersion(int *v) { *v = 12060; return 0; }' |
+		cc -shared -fPIC -nostdlib -Wl,-soname,libcudart.so.12 -x c -o root/lib/libcudart.so.12 -
+}
+
+@test "load: a read-only root does, in every mode" {
+	need runc unshare
+	[ "$(id -u)" -eq 0 ] || skip "needs root to mount, as a GPU's machine may"
+	local m
+	make_root
+	small_runtime
+	for m in runc bwrap loader; do
+		run -0 unshare -m sh -c 'mount --bind root root && mount -o remount,bind,ro root && ! touch root/x 2>/dev/null && exec "$@"' sh \
+			"$GPUIMG" test --mode $m -o json=report.json "rootfs:$WORK/root"
+		[ "$(status_of load.version.libcudart.so.12)" = pass ]
+	done
+	[ "$(ls root)" = $'lib\nlib64' ]
+}
+
+@test "load: libraries of another machine are not the image's, nor is an image of another machine judged" {
+	make_root
+	small_runtime
+	cp root/lib/libcudart.so.12 root/lib/libnccl.so.2
+	printf '\xb7\0' | dd of=root/lib/libnccl.so.2 bs=1 seek=18 conv=notrunc status=none # EM_AARCH64
+	run_load 0
+	[ "$(status_of load.libcudart.so.12)" = pass ]
+	[ -z "$(status_of load.libnccl.so.2)" ]
+	[ "$(status_of load.libnccl)" = skip ]
+	printf '\xb7\0' | dd of=root/lib64/ld-linux-x86-64.so.2 bs=1 seek=18 conv=notrunc status=none
+	printf '\xb7\0' | dd of=root/lib/libcudart.so.12 bs=1 seek=18 conv=notrunc status=none
+	run_load 3 --require load
+	[[ $(said_of load.loader) == *"for another processor"* ]]
+}
+
 # --- broken sets of the real libraries
 
 cudnn="libcudnn_graph.so.9 libcudnn_ops.so.9 libcudnn_cnn.so.9 libcudnn_adv.so.9 libcudnn_engines_precompiled.so.9
