@@ -162,7 +162,8 @@ small_runtime() {
 	[ "$(status_of load.libcudart.so.12)" = pass ]
 	[ -z "$(status_of load.libnccl.so.2)" ]
 	[ "$(status_of load.libnccl)" = skip ]
-	printf '\xb7\0' | dd of=root/lib64/ld-linux-x86-64.so.2 bs=1 seek=18 conv=notrunc status=none
+	mv root/lib64/ld-linux-x86-64.so.2 root/lib/ld-linux-aarch64.so.1
+	printf '\xb7\0' | dd of=root/lib/ld-linux-aarch64.so.1 bs=1 seek=18 conv=notrunc status=none
 	printf '\xb7\0' | dd of=root/lib/libcudart.so.12 bs=1 seek=18 conv=notrunc status=none
 	run_load 3 --require load
 	[[ $(said_of load.loader) == *"for another processor"* ]]
