@@ -130,11 +130,16 @@ static int from_devices(const struct inject_request *q, struct cdi_devices *d, s
 	return rc;
 }
 
-/* What nvidia-ctk says this machine needs. */
-static bool from_nvidia_ctk(struct arena *arena, struct injection *in)
+/* What nvidia-ctk says this machine needs; it looks below `host` (NULL: "/"), as it is told. */
+static bool from_nvidia_ctk(const char *host, struct arena *arena, struct injection *in)
 {
-	static const char *const argv[] = { "nvidia-ctk", "cdi", "generate", "--format=json",
-					    NULL };
+	const char *const argv[] = { "nvidia-ctk",
+				     "cdi",
+				     "generate",
+				     "--format=json",
+				     host ? arena_printf(arena, "--driver-root=%s", host) : NULL,
+				     host ? arena_printf(arena, "--dev-root=%s", host) : NULL,
+				     NULL };
 	const struct process p = { .argv = argv, .timeout_ms = 30000 };
 	cleanup_process struct process_result result = { 0 };
 	cleanup_cdi_spec struct cdi_spec spec = { 0 };
@@ -184,7 +189,7 @@ static void skip_without(const struct host_driver *driver, struct arena *arena,
 static int without_spec(const struct inject_request *q, const struct host_driver *driver,
 			struct arena *arena, struct injection *in, struct error *err)
 {
-	if (driver->has_nodes && !q->host_root && from_nvidia_ctk(arena, in)) {
+	if (driver->has_nodes && from_nvidia_ctk(q->host_root, arena, in)) {
 		verify(in, driver, arena);
 		return 0;
 	}
