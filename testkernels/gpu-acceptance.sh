@@ -116,6 +116,7 @@ stack() { # NAME FOLDER [ENV]: prints the image
 		name: acceptance/$1
 		stages: { runtime: { files: [ { from: $2/, to: / } ] } }
 		image: { env: { ${3:-A: b} } }
+		layers: { compression: none }
 	END
 	{ "$gpuimg" lock "$work/$1.yaml" && "$gpuimg" build --offline --no-lint --to "oci:$work/images/$1:t" "$work/$1.yaml"; } >"$out/build-$1.txt" 2>&1 || return 1
 	echo "oci:$work/images/$1:t"
