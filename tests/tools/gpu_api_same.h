@@ -27,7 +27,8 @@ template <class T> constexpr int size_of()
 }
 
 template <class A, class B>
-constexpr bool same = kind_of<A>() == kind_of<B>() && kind_of<A>() != 4 && size_of<A>() == size_of<B>();
+constexpr bool same =
+	kind_of<A>() == kind_of<B>() && kind_of<A>() != 4 && size_of<A>() == size_of<B>();
 
 template <class RA, class... A, class RB, class... B>
 constexpr bool called_alike(RA (*)(A...), RB (*)(B...))
