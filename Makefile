@@ -309,6 +309,9 @@ check-arm64-probe: ## the probe for aarch64: cross-built, and run by qemu where 
 check-roots: all ## the probe in roots of Debian 11 to 13, Ubuntu's and RHEL's shape and musl, in every mode (needs root, debootstrap and a network)
 	@GPUIMG=$O/gpuimg tests/tools/probe-roots
 
+check-load-tier: all ## the load tier on all of the CUDA toolkit in /usr/local/cuda: its checks, and how long they take
+	@GPUIMG=$O/gpuimg tests/tools/load-tier
+
 check-lint-corpus: all ## real images made and judged: 40 of packages, wheels, the toolkit and other tools (hours, root, a network, 9 GB below GPUIMG_LARGE_DIR; IMAGES="deb12 torch-new")
 	@GPUIMG=$O/gpuimg tests/tools/lint-corpus $(IMAGES)
 
@@ -384,5 +387,5 @@ check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, deboot
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: doubles check-arm64-probe check-slow check-cut-line check-flat-memory check-faults check-fleet check-roots check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: doubles check-arm64-probe check-slow check-cut-line check-flat-memory check-faults check-fleet check-roots check-load-tier check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth demo deb dist image check-dist install clean FORCE

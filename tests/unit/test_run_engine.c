@@ -87,7 +87,6 @@ static void test_one_that_ends_is_left_to_the_engine(void **state)
 static void test_docker_is_not_given_what_it_does_not_hold(void **state)
 {
 	cleanup_launch struct launch_result out = { 0 };
-	cleanup_strbuf struct strbuf log = { 0 };
 	struct error err = { 0 };
 	struct fixture f;
 
