@@ -439,14 +439,21 @@ static long number_after(const char *line, size_t len, const char *key)
 	return -1;
 }
 
-/* Codes of the driver for which the image is not to blame first. */
+/* Statuses for which the image is not to blame first: of the driver, and of NCCL and NVML. */
 static bool others_fault(const char *line, size_t len)
 {
-	static const long codes[] = { 35, 36, 46, 100, 101, 221, 222, 304, 801, 802, 803, 999 };
+	static const long codes[] = { 2, 35, 36, 46, 100, 101, 221, 222, 304, 801, 802, 803, 999 };
 	long code = number_after(line, len, "\"code\":");
 
-	if (strstr(line, "libcuda.so.1"))
+	if (strstr(line, "\"kind\":\"dlopen\"") && strstr(line, "libcuda.so.1"))
 		return true;
+	if (strstr(line, "\"kind\":\"wrong-numbers\"") || strstr(line, "\"kind\":\"node\"") ||
+	    strstr(line, "\"domain\":\"nvml\""))
+		return true;
+	if (strstr(line, "\"domain\":\"libnccl\""))
+		return code == 2 || code == 5 || code == 6;
+	if (!strstr(line, "\"domain\":\"driver\"") && !strstr(line, "\"domain\":\"libcudart\""))
+		return false;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		if (codes[i] == code)
 			return true;

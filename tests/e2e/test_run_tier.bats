@@ -198,3 +198,22 @@ nccl-allreduce libnccl.so.2'
 		cudaMalloc=2 run.cudart CUDA_ERROR_OUT_OF_MEMORY host
 	END
 }
+
+@test "run tier: the probe's own exit status, for schedulers, names the image only for what is its fault" {
+	{ echo vadd-cubin; echo nvml; echo "cublas-sgemm libcublas.so.13"; echo "nccl-allreduce libnccl.so.2"; } | plan | sed 's/^/run./' >some
+	while read -r variable value want; do
+		status=0
+		env LD_LIBRARY_PATH="$DOUBLES" "$variable=$value" "$PROBE" run some '' 'frame ' >lines || status=$?
+		[ "$status" -eq "$want" ] || { echo "$variable=$value: $status, not $want"; cat lines; return 1; }
+	done <<-END
+		GPUIMG_DOUBLE_DEVICES 2 0
+		GPUIMG_DOUBLE_WRONG cuLaunchKernel 3
+		GPUIMG_DOUBLE_INIT 802 3
+		GPUIMG_DOUBLE_FAIL cuModuleLoadDataEx=209 1
+		GPUIMG_DOUBLE_FAIL cuMemAlloc_v2=2 3
+		GPUIMG_DOUBLE_FAIL nvmlInit_v2=18 3
+		GPUIMG_DOUBLE_FAIL cublasSgemm_v2=13 1
+		GPUIMG_DOUBLE_FAIL ncclCommInitAll=2 3
+		GPUIMG_DOUBLE_FAIL ncclCommInitAll=1 1
+	END
+}
