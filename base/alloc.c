@@ -1,6 +1,6 @@
 #include "base/alloc.h"
 
-static void NORETURN out_of_memory(void)
+void out_of_memory(void)
 {
 	static const char text[] = "gpuimg: out of memory\n";
 	ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);

@@ -9,6 +9,12 @@
 
 #include "base/base.h"
 
+/*
+ * Says so on standard error and ends the program with status 3. Also for what a library could not
+ * make because memory is short.
+ */
+void NORETURN out_of_memory(void);
+
 void *xmalloc(size_t bytes) __attribute__((malloc, returns_nonnull));
 /* `count * bytes` zeroed bytes; ends the program when the product overflows. */
 void *xcalloc(size_t count, size_t bytes) __attribute__((malloc, returns_nonnull));

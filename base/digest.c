@@ -1,5 +1,6 @@
 /* The running state of SHA-256 is laid open, so that two sums can go on side by side. */
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
@@ -14,6 +15,33 @@ static const struct {
 	[DIGEST_SHA256] = { "sha256:", 32 },
 	[DIGEST_SHA512] = { "sha512:", 64 },
 };
+
+/* Nothing of no bytes, as libcrypto's own. */
+static void *crypto_malloc(size_t bytes, const char *file, int line)
+{
+	(void)file, (void)line;
+	return bytes ? xmalloc(bytes) : NULL;
+}
+
+static void crypto_free(void *p, const char *file, int line)
+{
+	(void)file, (void)line;
+	free(p);
+}
+
+static void *crypto_realloc(void *old, size_t bytes, const char *file, int line)
+{
+	(void)file, (void)line;
+	if (bytes)
+		return xreallocarray(old, 1, bytes);
+	free(old);
+	return NULL;
+}
+
+void digest_use_alloc(void)
+{
+	CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free);
+}
 
 size_t digest_size(enum digest_algorithm algorithm)
 {

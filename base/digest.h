@@ -17,6 +17,11 @@ struct digest {
 	uint8_t bytes[64]; /* 32 or 64 of them count */
 };
 
+/*
+ * Once, before anything of libcrypto is used: it, too, ends the program when memory is short, where
+ * it would say that a signature is wrong.
+ */
+void digest_use_alloc(void);
 /* Bytes of a value: 32 or 64. */
 size_t digest_size(enum digest_algorithm algorithm);
 /* Parse "sha256:" + 64 or "sha512:" + 128 lower-case hex digits. ERROR_FORMAT otherwise. */

@@ -119,7 +119,8 @@ bool fs_exists(int dirfd, const char *path)
 {
 	struct stat st;
 
-	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+	       (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ENAMETOOLONG);
 }
 
 enum { OTHERS_KEPT_S = 7 * 24 * 3600 };

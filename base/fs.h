@@ -31,6 +31,10 @@ int fs_write_durable(int dirfd, const char *path, struct slice data, mode_t mode
 		     struct error *err) MUST_USE;
 /* All missing directories of `path`, mode 0755 less the umask. */
 int fs_mkdirs(int dirfd, const char *path, struct error *err) MUST_USE;
+/*
+ * Is there something, if only a symlink to nothing? What lies where we may not look does not exist
+ * for us; what cannot be looked at for another reason does, and opening it says why.
+ */
 bool fs_exists(int dirfd, const char *path);
 /* Remove a file or a whole tree, never following symlinks. Absence is success. */
 int fs_remove_tree(int dirfd, const char *path, struct error *err) MUST_USE;

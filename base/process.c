@@ -109,15 +109,25 @@ fail:
 	_exit(127);
 }
 
+/* How a conversation went wrong. */
+struct trouble {
+	bool over;     /* there was too much */
+	int sys_errno; /* a pipe could not be read */
+};
+
 /* Takes what a descriptor has. False when it is at its end. */
 static bool take_output(const struct process *p, int fd, struct strbuf *into, uint64_t limit,
-			bool *over)
+			struct trouble *trouble)
 {
 	char buf[16 * 1024];
 	ssize_t n = read(fd, buf, sizeof(buf));
 
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN;
+	if (n < 0) {
+		if (errno == EINTR || errno == EAGAIN)
+			return true;
+		trouble->sys_errno = errno;
+		return false;
+	}
 	if (n == 0)
 		return false;
 	if (p->keep_tail && into->len + (size_t)n > limit) {
@@ -127,7 +137,7 @@ static bool take_output(const struct process *p, int fd, struct strbuf *into, ui
 		strbuf_truncate(into, kept);
 	}
 	if (into->len + (size_t)n > limit)
-		*over = true;
+		trouble->over = true;
 	else
 		strbuf_add(into, buf, (size_t)n);
 	return true;
@@ -178,7 +188,7 @@ static void feed(int *fd, struct slice *left)
  * never), or there is too much.
  */
 static void converse(const struct process *p, struct pipes *pipes, uint64_t end,
-		     struct process_result *out, bool *over)
+		     struct process_result *out, struct trouble *trouble)
 {
 	uint64_t limit = p->output_limit ? p->output_limit : 16 * MIB;
 	struct slice input = p->stdin_data;
@@ -186,7 +196,7 @@ static void converse(const struct process *p, struct pipes *pipes, uint64_t end,
 
 	if (pipes->in[1] >= 0)
 		fcntl(pipes->in[1], F_SETFL, O_NONBLOCK);
-	while ((open_out || open_err || pipes->in[1] >= 0) && !*over) {
+	while ((open_out || open_err || pipes->in[1] >= 0) && !trouble->over) {
 		struct pollfd fds[3] = {
 			{ .fd = open_out ? pipes->out[0] : -1, .events = POLLIN },
 			{ .fd = open_err ? pipes->err[0] : -1, .events = POLLIN },
@@ -202,9 +212,9 @@ static void converse(const struct process *p, struct pipes *pipes, uint64_t end,
 		    errno != EINTR)
 			return;
 		if (fds[0].revents)
-			open_out = take_output(p, pipes->out[0], &out->out_stdout, limit, over);
+			open_out = take_output(p, pipes->out[0], &out->out_stdout, limit, trouble);
 		if (fds[1].revents)
-			open_err = take_output(p, pipes->err[0], &out->out_stderr, limit, over);
+			open_err = take_output(p, pipes->err[0], &out->out_stderr, limit, trouble);
 		if (fds[2].revents)
 			feed(&pipes->in[1], &input);
 	}
@@ -248,6 +258,8 @@ static int exec_outcome(int fd)
 	do
 		n = read(fd, &failed, sizeof(failed));
 	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno;
 	return n == sizeof(failed) ? failed : 0;
 }
 
@@ -263,7 +275,7 @@ int process_run(const struct process *p, struct process_result *out, struct erro
 	struct pipes pipes;
 	uint64_t end = p->timeout_ms ? clock_ms(CLOCK_MONOTONIC) + p->timeout_ms : 0;
 	int status, failed;
-	bool over = false;
+	struct trouble trouble = { 0 };
 	pid_t pid;
 
 	fflush(NULL);
@@ -291,13 +303,15 @@ int process_run(const struct process *p, struct process_result *out, struct erro
 			return error_set(err, ERROR_NOT_FOUND, "%s: no such program", p->argv[0]);
 		return error_set_errno(err, failed, "start %s", p->argv[0]);
 	}
-	converse(p, &pipes, end, out, &over);
-	if (over || out->timed_out)
+	converse(p, &pipes, end, out, &trouble);
+	if (trouble.over || trouble.sys_errno || out->timed_out)
 		kill(pid, SIGKILL);
 	pipes_close(&pipes);
-	status = await(pid, over ? 0 : end, out);
-	if (over)
+	status = await(pid, trouble.over || trouble.sys_errno ? 0 : end, out);
+	if (trouble.over)
 		return error_set(err, ERROR_LIMIT, "%s: its output is too long", p->argv[0]);
+	if (trouble.sys_errno)
+		return error_set_errno(err, trouble.sys_errno, "read what %s prints", p->argv[0]);
 	out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	return 0;

@@ -1,9 +1,11 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "base/digest.h"
 #include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/version.h"
+#include "formats/json.h"
 
 static int report(const struct error *err, const struct out *out)
 {
@@ -117,6 +119,8 @@ int main(int argc, char **argv)
 	name = argc > 1 ? argv[1] : "--help";
 	signal(SIGPIPE, SIG_IGN);
 	allow_many_files();
+	json_use_alloc();
+	digest_use_alloc();
 	if (str_equal(name, "--help") || str_equal(name, "-h") || str_equal(name, "help")) {
 		if (print_help(argc > 2 ? argv[2] : NULL, &out, &err) < 0)
 			return report(&err, &out);

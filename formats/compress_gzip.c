@@ -55,7 +55,7 @@ static void *gzip_open(enum compression_level level)
 	else
 		c->library = libdeflate_alloc_compressor(library_level(level));
 	if (!c->fast && !c->library)
-		abort(); /* out of memory, as in base/alloc */
+		out_of_memory();
 	return c;
 }
 

@@ -18,7 +18,7 @@ static int unxz_complaint(lzma_ret rc, struct error *err)
 {
 	switch (rc) {
 	case LZMA_MEM_ERROR:
-		abort(); /* as in base/alloc */
+		out_of_memory();
 	case LZMA_MEMLIMIT_ERROR:
 		return error_set(err, ERROR_LIMIT, "xz data needs more than %d MiB to decode",
 				 MEMORY_MAX / (1024 * 1024));
@@ -77,6 +77,6 @@ struct stream *unxz_stream(struct stream *inner)
 	s->lzma = (lzma_stream)LZMA_STREAM_INIT;
 	rc = lzma_stream_decoder(&s->lzma, MEMORY_MAX, LZMA_CONCATENATED);
 	if (rc != LZMA_OK)
-		abort(); /* out of memory, as in base/alloc */
+		out_of_memory();
 	return &s->base;
 }

@@ -40,8 +40,10 @@ char *zstd_parameters(enum compression_level level)
 
 static void must(size_t rc)
 {
+	if (ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation)
+		out_of_memory();
 	if (ZSTD_isError(rc))
-		abort(); /* out of memory, or a parameter of ours that the library does not know */
+		abort(); /* a parameter of ours that the library does not know */
 }
 
 static void *zstd_open(enum compression_level level)
@@ -50,7 +52,7 @@ static void *zstd_open(enum compression_level level)
 	ZSTD_CCtx *c = ZSTD_createCCtx();
 
 	if (!c)
-		abort(); /* out of memory, as in base/alloc */
+		out_of_memory();
 	must(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, p->level));
 	if (p->window_log) {
 		must(ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, p->window_log));
@@ -104,7 +106,7 @@ static int unzstd_complaint(size_t rc, struct error *err)
 		return error_set(err, ERROR_LIMIT, "zstd window is larger than %d MiB",
 				 1 << (WINDOW_LOG_MAX - 20));
 	case ZSTD_error_memory_allocation:
-		abort(); /* as in base/alloc */
+		out_of_memory();
 	case ZSTD_error_prefix_unknown:
 		return error_set(err, ERROR_FORMAT, "is not zstd data, or followed by other data");
 	default:
@@ -176,7 +178,7 @@ struct stream *unzstd_stream(struct stream *inner)
 	input_init(&s->in, inner);
 	s->ctx = ZSTD_createDCtx();
 	if (!s->ctx)
-		abort(); /* as in base/alloc */
+		out_of_memory();
 	must(ZSTD_DCtx_setParameter(s->ctx, ZSTD_d_windowLogMax, WINDOW_LOG_MAX));
 	return &s->base;
 }

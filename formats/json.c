@@ -3,6 +3,11 @@
 #include "base/alloc.h"
 #include "formats/json_plain.h"
 
+void json_use_alloc(void)
+{
+	json_set_alloc_funcs(xmalloc, free);
+}
+
 static const char *type_name(const json_t *value)
 {
 	switch (json_typeof(value)) {

@@ -53,6 +53,8 @@ int json_get_array(const json_t *object, const char *where, const char *key, jso
 int json_get_array_opt(const json_t *object, const char *where, const char *key, json_t **out,
 		       struct error *err) MUST_USE;
 
+/* Once, before anything else: Jansson, too, ends the program when memory is short. */
+void json_use_alloc(void);
 /* Builders that cannot fail but for lack of memory, which ends the program. */
 json_t *json_text(const char *s);             /* invalid UTF-8 bytes become U+FFFD */
 json_t *json_texts(const char *const *items); /* of texts; ends with NULL */

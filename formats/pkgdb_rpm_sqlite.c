@@ -54,8 +54,9 @@ static int allow(void *data, int action, const char *a, const char *b, const cha
 
 static int sqlite_error(struct source *s, struct error *err)
 {
-	return error_set(err, ERROR_FORMAT, "SQLite: %.200s",
-			 s->db ? sqlite3_errmsg(s->db) : "no memory");
+	if (!s->db || sqlite3_errcode(s->db) == SQLITE_NOMEM)
+		out_of_memory();
+	return error_set(err, ERROR_FORMAT, "SQLite: %.200s", sqlite3_errmsg(s->db));
 }
 
 static int open_copy(struct source *s, struct slice bytes, struct error *err)
@@ -72,7 +73,7 @@ static int open_copy(struct source *s, struct slice bytes, struct error *err)
 	sqlite3_progress_handler(s->db, STEPS, stop_when_long, s);
 	copy = sqlite3_malloc64(bytes.len);
 	if (!copy)
-		return sqlite_error(s, err);
+		out_of_memory();
 	memcpy(copy, bytes.data, bytes.len);
 	/* memory has no log beside it; what one would hold was written when rpm ended */
 	copy[WRITE_VERSION] = copy[READ_VERSION] = 1;

@@ -31,9 +31,10 @@ struct content_stream {
 
 struct tar_reader {
 	struct archive *archive;
-	struct stream *inner; /* borrowed */
-	struct error cause;   /* of `inner`, for libarchive knows only that there was one */
-	struct arena arena;   /* strings of the entry just given */
+	struct archive_entry *entry; /* the current one */
+	struct stream *inner;        /* borrowed */
+	struct error cause;          /* of `inner`, for libarchive knows only that there was one */
+	struct arena arena;          /* strings of the entry just given */
 	struct content_stream content;
 	bool tolerant;
 	const char *odd; /* of the entry at hand, when tolerant */
@@ -84,6 +85,8 @@ static int complain(struct tar_reader *r, struct error *err)
 {
 	const char *text = archive_error_string(r->archive);
 
+	if (archive_errno(r->archive) == ENOMEM)
+		out_of_memory();
 	if (r->cause.code) {
 		*err = r->cause;
 		return -1;
@@ -103,8 +106,9 @@ struct tar_reader *tar_read_open(struct stream *inner)
 	r->content.base.ops = &ops;
 	r->content.reader = r;
 	r->archive = archive_read_new();
-	if (!r->archive || archive_read_support_format_tar(r->archive) != ARCHIVE_OK)
-		abort(); /* out of memory, as in base/alloc */
+	r->entry = archive_entry_new();
+	if (!r->archive || !r->entry || archive_read_support_format_tar(r->archive) != ARCHIVE_OK)
+		out_of_memory();
 	/* Opening reads the first block; what goes wrong with it shows at the first entry. */
 	if (archive_read_open(r->archive, r, NULL, input_read, NULL) != ARCHIVE_OK &&
 	    !r->cause.code) {
@@ -399,9 +403,9 @@ static int check_headers(struct tar_reader *r, struct error *err)
 	return 0;
 }
 
-static int read_header(struct tar_reader *r, struct archive_entry **out, struct error *err)
+static int read_header(struct tar_reader *r, struct error *err)
 {
-	int rc = r->cause.code ? ARCHIVE_FATAL : archive_read_next_header(r->archive, out);
+	int rc = r->cause.code ? ARCHIVE_FATAL : archive_read_next_header2(r->archive, r->entry);
 
 	switch (rc) {
 	case ARCHIVE_OK:
@@ -418,7 +422,6 @@ static int read_header(struct tar_reader *r, struct archive_entry **out, struct 
 
 int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err)
 {
-	struct archive_entry *e = NULL;
 	int rc;
 
 	/* The entry for the root itself ("./") has no name of ours: skipped when it is a directory.
@@ -427,10 +430,10 @@ int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err
 		if (r->ended)
 			return 0;
 		arena_release(&r->arena);
-		rc = read_header(r, &e, err);
+		rc = read_header(r, err);
 		if (rc <= 0)
 			return rc;
-		if (check_headers(r, err) < 0 || copy_entry(r, e, out, err) < 0)
+		if (check_headers(r, err) < 0 || copy_entry(r, r->entry, out, err) < 0)
 			return -1;
 	} while (!*out->path && out->type == TAR_DIR && !out->odd);
 	if (!*out->path && !out->odd)
@@ -508,6 +511,7 @@ void tar_read_close(struct tar_reader *r)
 	if (!r)
 		return;
 	archive_read_free(r->archive);
+	archive_entry_free(r->entry);
 	arena_release(&r->arena);
 	free(r);
 }

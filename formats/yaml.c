@@ -2,6 +2,7 @@
 
 #include "formats/yaml.h"
 
+#include "base/alloc.h"
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
@@ -59,8 +60,7 @@ static int not_yaml(struct parser *p, struct error *err)
 	if (y->error == YAML_READER_ERROR)
 		mark = mark_of_offset(p, y->problem_offset);
 	if (y->error == YAML_MEMORY_ERROR)
-		return error_set(err, ERROR_LIMIT, "%s: too much memory is needed to read it",
-				 p->name);
+		out_of_memory();
 	if (y->context && y->error != YAML_READER_ERROR)
 		return error_set(err, ERROR_FORMAT,
 				 "%s:%zu:%zu: not valid YAML: %s (%s that begins at line %zu)",
@@ -381,8 +381,7 @@ int yaml_parse(struct slice text, const char *name, struct arena *arena, struct 
 		return error_set(err, ERROR_LIMIT, "%s: %zu bytes of YAML; %d are allowed", name,
 				 text.len, TEXT_LIMIT);
 	if (!yaml_parser_initialize(&p.yaml))
-		return error_set(err, ERROR_LIMIT, "%s: too much memory is needed to read it",
-				 name);
+		out_of_memory();
 	yaml_parser_set_encoding(&p.yaml, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&p.yaml, text.data ? text.data : (const uint8_t *)"",
 				     text.len);

@@ -89,7 +89,7 @@ static CURLU *url_parse(const char *url)
 	CURLU *u = curl_url();
 
 	if (!u)
-		abort();
+		out_of_memory();
 	if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS)) {
 		curl_url_cleanup(u);
 		return NULL;
@@ -255,14 +255,20 @@ static int load_ca(struct http_client *c, const char *extra, struct slice pem, s
 	return 0;
 }
 
+static void *resize(void *old, size_t bytes)
+{
+	return xreallocarray(old, 1, bytes);
+}
+
 struct http_client *http_client_new(const struct http_options *options)
 {
 	static const struct http_options none = { 0 };
 	const struct http_options *o = options ? options : &none;
 	struct http_client *c = xcalloc(1, sizeof(*c));
 
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(c->curl = curl_easy_init()))
-		abort(); /* memory is short, or the library is not usable at all */
+	if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, xmalloc, free, resize, xstrdup, xcalloc) ||
+	    !(c->curl = curl_easy_init()))
+		abort(); /* the library is not usable at all */
 	c->user_agent = xstrdup(o->user_agent ? o->user_agent : "gpuimg/1");
 	c->client_cert = copy_or_null(o->client_cert);
 	c->client_key = copy_or_null(o->client_key);
@@ -437,7 +443,7 @@ static void slist_add(struct curl_slist **list, const char *text)
 	struct curl_slist *grown = curl_slist_append(*list, text);
 
 	if (!grown)
-		abort();
+		out_of_memory();
 	*list = grown;
 }
 

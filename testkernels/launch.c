@@ -82,25 +82,30 @@ fail:
 	_exit(127);
 }
 
-/* Takes what there is, dropping what is over the limit. False at the end. */
-static bool take(int fd, struct strbuf *into, size_t limit)
+/* Takes what there is, dropping what is over the limit. False at the end, or with *failed set. */
+static bool take(int fd, struct strbuf *into, size_t limit, int *failed)
 {
 	char buf[16 * 1024];
 	ssize_t n = read(fd, buf, sizeof(buf));
 
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN;
+	if (n < 0) {
+		if (errno == EINTR || errno == EAGAIN)
+			return true;
+		*failed = errno;
+		return false;
+	}
 	strbuf_add(into, buf, MIN((size_t)n, limit - into->len));
 	return n > 0;
 }
 
 /* Until descriptor 3 is closed by all who have it, or the time is over. */
-static void collect(const struct launch *l, const struct ends *e, struct launch_result *out)
+static void collect(const struct launch *l, const struct ends *e, struct launch_result *out,
+		    int *failed)
 {
 	uint64_t end = l->timeout_ms ? clock_ms(CLOCK_MONOTONIC) + l->timeout_ms : 0, now;
 	bool words = true, lines = true;
 
-	while (lines) {
+	while (lines && !*failed) {
 		struct pollfd fds[2] = {
 			{ .fd = e->lines[0], .events = POLLIN },
 			{ .fd = words ? e->words[0] : -1, .events = POLLIN },
@@ -113,9 +118,9 @@ static void collect(const struct launch *l, const struct ends *e, struct launch_
 		if (poll(fds, 2, end ? (int)MIN(end - now, (uint64_t)INT_MAX) : -1) < 0)
 			continue;
 		if (fds[1].revents)
-			words = take(e->words[0], &out->words, WORDS_MAX);
+			words = take(e->words[0], &out->words, WORDS_MAX, failed);
 		if (fds[0].revents)
-			lines = take(e->lines[0], &out->lines, LINES_MAX);
+			lines = take(e->lines[0], &out->lines, LINES_MAX, failed);
 	}
 }
 
@@ -135,18 +140,32 @@ static int reap(pid_t pid)
 }
 
 /* What was printed and is not read yet; nobody waits for more. */
-static void collect_words(const struct ends *e, struct launch_result *out)
+static void collect_words(const struct ends *e, struct launch_result *out, int *failed)
 {
 	struct pollfd fd = { .fd = e->words[0], .events = POLLIN };
 
-	while (poll(&fd, 1, 0) > 0 && take(fd.fd, &out->words, WORDS_MAX))
+	while (poll(&fd, 1, 0) > 0 && take(fd.fd, &out->words, WORDS_MAX, failed))
 		continue;
+}
+
+/* What the child's exec() met, or 0 once the program runs. */
+static int exec_outcome(int fd)
+{
+	int failed = 0;
+	ssize_t n;
+
+	do
+		n = read(fd, &failed, sizeof(failed));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno;
+	return n == sizeof(failed) ? failed : 0;
 }
 
 int launch_run(const struct launch *l, struct launch_result *out, struct error *err)
 {
 	cleanup_ends struct ends e = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
-	int status, failed = 0;
+	int status, failed, unread = 0;
 	pid_t pid, parent = getpid();
 
 	*out = (struct launch_result){ 0 };
@@ -161,16 +180,19 @@ int launch_run(const struct launch *l, struct launch_result *out, struct error *
 	close_end(&e.lines[1]);
 	close_end(&e.words[1]);
 	close_end(&e.exec[1]);
-	if (read(e.exec[0], &failed, sizeof(failed)) != sizeof(failed))
-		collect(l, &e, out);
-	if (out->timed_out)
+	failed = exec_outcome(e.exec[0]);
+	if (!failed)
+		collect(l, &e, out, &unread);
+	if (out->timed_out || unread)
 		kill(-pid, SIGKILL);
 	status = reap(pid);
 	if (failed == ENOENT)
 		return error_set(err, ERROR_NOT_FOUND, "%s: no such program", l->argv[0]);
 	if (failed)
 		return error_set_errno(err, failed, "start %s", l->argv[0]);
-	collect_words(&e, out);
+	collect_words(&e, out, &unread);
+	if (unread)
+		return error_set_errno(err, unread, "read what the probe says");
 	out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	return 0;

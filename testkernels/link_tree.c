@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 
 #include "base/fs.h"
+#include "base/sink.h"
+#include "base/stream.h"
 
 struct linking {
 	int from, to;
@@ -15,18 +17,13 @@ static bool is_system_dir(const char *path)
 	return str_equal(path, "proc") || str_equal(path, "sys") || str_equal(path, "dev");
 }
 
-static int copy_bytes(int in, int out, struct error *err)
+/* Takes `in`. */
+static int copy_bytes(int in, int out, const char *name, struct error *err)
 {
-	char buf[64 * 1024];
-	ssize_t n;
+	cleanup_stream struct stream *from = stream_fd(in, name);
+	cleanup_sink struct sink *to = sink_fd(out, name);
 
-	if (ioctl(out, FICLONE, in) == 0)
-		return 0;
-	while ((n = read(in, buf, sizeof(buf))) != 0) {
-		if (n < 0 || write(out, buf, (size_t)n) != n)
-			return error_set_errno(err, errno, "copy it");
-	}
-	return 0;
+	return ioctl(out, FICLONE, in) == 0 ? 0 : sink_copy(to, from, NULL, err);
 }
 
 static int copy_file(const struct linking *l, const struct fs_entry *e, struct error *err)
@@ -39,7 +36,7 @@ static int copy_file(const struct linking *l, const struct fs_entry *e, struct e
 		     (e->st.st_mode & 0777) | 0600);
 	if (out < 0)
 		return error_set_errno(err, errno, "create %s", e->path);
-	return copy_bytes(in, out, err) < 0 ? error_wrap(err, "%s", e->path) : 0;
+	return copy_bytes(steal_fd(&in), out, e->path, err);
 }
 
 static int make_link(const struct linking *l, const struct fs_entry *e, struct error *err)
