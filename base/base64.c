@@ -37,21 +37,25 @@ bool base64_decode(struct slice text, struct strbuf *out)
 
 bool base64_decode_strict(struct slice text, struct strbuf *out)
 {
-	size_t from = out->len, padding = 0;
-	cleanup_strbuf struct strbuf again = { 0 };
-	bool same;
+	/* bits of the last digit that stand for nothing, by the padding */
+	static const int unused[] = { 0, 3, 15 };
+	size_t padding = 0;
+	struct slice digits;
 
 	while (padding < 2 && text.len > padding && text.data[text.len - 1 - padding] == '=')
 		padding++;
-	if (text.len % 4 || !base64_decode(slice_of(text.data, text.len - padding), out))
+	digits = slice_of(text.data, text.len - padding);
+	if (text.len % 4)
 		return false;
-	if (!text.len)
-		return true;
-	strbuf_reserve(&again, text.len);
-	base64_encode(slice_of(out->data + from, out->len - from), &again);
-	same = slice_equal(strbuf_slice(&again), text);
-	strbuf_wipe(&again);
-	return same;
+	for (size_t i = 0; i < digits.len; i++) {
+		if (digits.data[i] && strchr("-_=", digits.data[i]))
+			return false;
+	}
+	if (!digits.len)
+		return !text.len;
+	strbuf_reserve(out, text.len / 4 * 3);
+	return base64_decode(digits, out) &&
+	       !(digit(digits.data[digits.len - 1]) & unused[padding]);
 }
 
 void base64_encode(struct slice data, struct strbuf *out)
@@ -59,6 +63,7 @@ void base64_encode(struct slice data, struct strbuf *out)
 	static const char alphabet[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+	strbuf_reserve(out, (data.len + 2) / 3 * 4);
 	for (size_t i = 0; i < data.len; i += 3) {
 		size_t n = MIN(data.len - i, (size_t)3);
 		uint32_t bits = (uint32_t)data.data[i] << 16;

@@ -25,8 +25,8 @@ static int attest_file(const struct invocation *in, const struct signature_reque
 	const char *name = option_text(in, "type", NULL);
 	const char *type = name ? intoto_predicate_type(name) : NULL;
 	cleanup_strbuf struct strbuf text = { 0 };
-	cleanup_json json_t *predicate = NULL;
 	struct signature_put put;
+	struct slice predicate;
 
 	if (!type)
 		return error_set(err, ERROR_USAGE,
@@ -34,8 +34,7 @@ static int attest_file(const struct invocation *in, const struct signature_reque
 				 "provenance, openvex, vuln, or a URI");
 	if (fs_read(AT_FDCWD, file, ARTIFACT_BYTES_MAX, &text, err) < 0)
 		return error_wrap(err, "--predicate");
-	predicate = sign_arg_predicate(strbuf_slice(&text), type, err);
-	if (!predicate)
+	if (sign_arg_predicate(strbuf_slice(&text), type, &predicate, err) < 0)
 		return error_wrap(err, "%s", file);
 	if (signature_attest(request, type, predicate, &put, err) < 0)
 		return -1;

@@ -4,6 +4,7 @@
 #include "cli/push_extras.h"
 #include "cli/report_output.h"
 #include "cli/stack_arg.h"
+#include "cli/test_summary.h"
 #include "formats/json.h"
 
 /*
@@ -225,8 +226,10 @@ static bool lint(struct shipping *s)
 	return step->exit == 0;
 }
 
+/* With the commands of the manifest's test.run. */
 static bool test(struct shipping *s)
 {
+	static const char *const passed[] = { "set", NULL };
 	struct texts argv = { 0 };
 
 	if (option_given(s->in, "no-test")) {
@@ -235,8 +238,10 @@ static bool test(struct shipping *s)
 	}
 	vec_push(&argv, s->image);
 	vec_push(&argv, "--output=json");
-	if (s->stack->test_require)
-		vec_push(&argv, arena_printf(&s->arena, "--require=%s", s->stack->test_require));
+	vec_push(&argv, arena_printf(&s->arena, "--stack=%s", s->in->args[0]));
+	if (has_variant(s->stack))
+		vec_push(&argv, arena_printf(&s->arena, "--variant=%s", s->stack->variant));
+	pass_on(s, passed, &argv);
 	return run_step(s, "test", "test", &argv, true);
 }
 
@@ -346,6 +351,8 @@ static void write_text(const struct shipping *s, struct strbuf *out)
 		if (step->message)
 			strbuf_addf(out, "  %s", step->message);
 		strbuf_adds(out, "\n");
+		if (str_equal(step->name, "test"))
+			test_summary_add(step->report, s->stack, out);
 	}
 	for (size_t i = 0; !s->exit && i < s->to.len; i++)
 		strbuf_addf(out, "%s\n", s->to.items[i]);
@@ -457,9 +464,13 @@ const struct command command_ship = {
 		"that of ship.\n"
 		"Layers are sent while the next are made; no tag shows an image that was not "
 		"linted and\n"
-		"tested. With --sign KEY the image is signed, and its SBOMs and provenance are put "
-		"beside it as\n"
-		"signed statements. One report tells of all steps, as text or JSON.",
+		"tested. The test step also runs the commands of the manifest's test.run in the "
+		"image; where\n"
+		"no sandbox works they are skipped, and its test.require turns that into exit 3. "
+		"With\n"
+		"--sign KEY the image is signed, and its SBOMs and provenance are put beside it as "
+		"signed\n"
+		"statements. One report tells of all steps and of each command, as text or JSON.",
 	.examples = "gpuimg ship --sign env://SIGNING_KEY stack.yaml\n"
 		    "gpuimg ship --to docker://registry.example.org/ml/app:{tag} -o json=ship.json "
 		    "stack.yaml\n",

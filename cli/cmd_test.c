@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
-#include "manifests/stack.h"
+#include "cli/stack_arg.h"
 #include "testkernels/fleet.h"
 #include "testkernels/test.h"
 
@@ -56,6 +56,8 @@ static const struct option options[] = {
 	{ .name = "stack",
 	  .value = "STACK",
 	  .help = "also what this manifest's `test` asks for: its commands, what it requires" },
+	STACK_SET_OPTION,
+	STACK_VARIANT_OPTION,
 	{ .name = "shm-size", .value = "MIB", .help = "size of /dev/shm (default: 1024)" },
 	{ .name = "host-network", .help = "give it this machine's network interfaces" },
 	{ .name = "for",
@@ -133,7 +135,7 @@ static const char *engine_name(const char *image)
 /* What a call needs besides its options, and lets go at its end. */
 struct call {
 	struct texts require, targets, devices, cdi_dirs, engine_options;
-	struct stack stack;
+	struct stacks stacks;
 	VEC(struct test_command) commands;
 	char *cache;
 };
@@ -146,15 +148,15 @@ static void call_release(struct call *c)
 	texts_release(&c->cdi_dirs);
 	texts_release(&c->engine_options);
 	vec_release(&c->commands);
-	stack_release(&c->stack);
+	stacks_release(&c->stacks);
 	free(c->cache);
 }
 #define cleanup_call cleanup(call_release)
 
-static void add_stack(struct call *c)
+static void add_commands(struct call *c, const struct stack *stack)
 {
-	for (size_t i = 0; i < c->stack.test_run_count; i++) {
-		const struct stack_test_run *r = &c->stack.test_runs[i];
+	for (size_t i = 0; i < stack->test_run_count; i++) {
+		const struct stack_test_run *r = &stack->test_runs[i];
 		struct test_command command = { .argv = r->cmd.items,
 						.argc = r->cmd.count,
 						.expect = r->expect,
@@ -163,8 +165,26 @@ static void add_stack(struct call *c)
 		if (command.argc)
 			vec_push(&c->commands, command);
 	}
-	if (c->stack.test_require)
-		vec_push(&c->require, c->stack.test_require);
+	if (stack->test_require)
+		vec_push(&c->require, stack->test_require);
+}
+
+/* What the manifest asks for, which describes one image. */
+static int add_stack(const struct invocation *in, struct call *c, struct error *err)
+{
+	const char *file = option_text(in, "stack", NULL);
+
+	if (!file)
+		return 0;
+	if (stack_arg_read(in, file, &c->stacks, err) < 0)
+		return -1;
+	if (c->stacks.count != 1)
+		return error_set(err, ERROR_USAGE,
+				 "--stack %s: describes %zu images; say with --variant which one "
+				 "this is",
+				 file, c->stacks.count);
+	add_commands(c, &c->stacks.items[0]);
+	return 0;
 }
 
 /* Trees lie in the store, where `store ls` and `store gc` know them. */
@@ -190,7 +210,6 @@ static void end_list(struct texts *t)
 static int gather(const struct invocation *in, struct call *c, struct test_options *o,
 		  struct error *err)
 {
-	const char *file = option_text(in, "stack", NULL);
 	uint64_t seconds, mib;
 
 	collect(in, "require", &c->require);
@@ -200,12 +219,8 @@ static int gather(const struct invocation *in, struct call *c, struct test_optio
 	collect(in, "engine-option", &c->engine_options);
 	end_list(&c->cdi_dirs);
 	end_list(&c->engine_options);
-	if (file) {
-		if (stack_read(file, &c->stack, err) < 0)
-			return -1;
-		add_stack(c);
-	}
-	if (option_number(in, "timeout", 1, 86400, 60, &seconds, err) < 0 ||
+	if (add_stack(in, c, err) < 0 ||
+	    option_number(in, "timeout", 1, 86400, 60, &seconds, err) < 0 ||
 	    option_number(in, "shm-size", 1, 1 << 30, 1024, &mib, err) < 0 ||
 	    find_cache(in, c, err) < 0)
 		return -1;

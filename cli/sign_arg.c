@@ -5,6 +5,7 @@
 #include "builder/attachments.h"
 #include "cli/version.h"
 #include "formats/intoto.h"
+#include "formats/json_members.h"
 
 const char *const sign_arg_formats[] = { "both", "legacy", "bundle", NULL };
 
@@ -90,32 +91,35 @@ static const struct {
 	{ ATTACHMENT_PROVENANCE, "https://slsa.dev/provenance/v1" },
 };
 
-json_t *sign_arg_predicate(struct slice text, const char *predicate_type, struct error *err)
+int sign_arg_predicate(struct slice text, const char *predicate_type, struct slice *out,
+		       struct error *err)
 {
-	cleanup_json json_t *json = NULL;
-	const json_t *type, *inner;
+	struct json_member m[] = { { .key = "_type" },
+				   { .key = "predicateType" },
+				   { .key = "predicate" } };
+	cleanup_json json_t *type = NULL;
 
-	if (json_parse(text, &json, err) < 0)
-		return NULL;
-	type = json_object_get(json, "predicateType");
-	inner = json_object_get(json, "predicate");
-	if (!json_object_get(json, "_type") || !inner)
-		return json_incref(json);
-	if (!json_is_string(type) || !str_equal(json_string_value(type), predicate_type)) {
-		error_set(err, ERROR_USAGE, "it is a statement of the type '%.100s', not %s",
-			  json_is_string(type) ? json_string_value(type) : "", predicate_type);
-		return NULL;
-	}
-	return json_incref((json_t *)(uintptr_t)inner);
+	if (json_members(text, m, ARRAY_LEN(m), err) < 0)
+		return -1;
+	*out = slice_trim(text);
+	if (!m[0].value.data || !m[2].value.data)
+		return 0;
+	*out = m[2].value;
+	if (m[1].value.data && json_parse(m[1].value, &type, err) < 0)
+		return -1;
+	if (json_is_string(type) && str_equal(json_string_value(type), predicate_type))
+		return 0;
+	return error_set(err, ERROR_USAGE, "it is a statement of the type '%.100s', not %s",
+			 json_is_string(type) ? json_string_value(type) : "", predicate_type);
 }
 
 static int attest(const struct signature_request *request, size_t which, struct slice text,
 		  struct sign_outcome *outcome, struct error *err)
 {
-	cleanup_json json_t *predicate = sign_arg_predicate(text, statements[which].type, err);
 	struct signature_put put;
+	struct slice predicate;
 
-	if (!predicate ||
+	if (sign_arg_predicate(text, statements[which].type, &predicate, err) < 0 ||
 	    signature_attest(request, statements[which].type, predicate, &put, err) < 0)
 		return -1;
 	outcome->made += put.made;

@@ -35,9 +35,11 @@ int sign_arg_sign(struct artifact_arg *to, const struct signature_request *reque
  */
 int sign_arg_attach(struct artifact_arg *to, const struct signature_request *request,
 		    struct store *store, struct sign_outcome *outcome, struct error *err) MUST_USE;
-/* A JSON document as the predicate of its kind; of in-toto statements the predicate in them. NULL
- * on error. */
-json_t *sign_arg_predicate(struct slice text, const char *predicate_type,
-			   struct error *err) MUST_USE;
+/*
+ * A JSON document as the predicate of its kind; of in-toto statements the predicate in them. It
+ * lies in `text`.
+ */
+int sign_arg_predicate(struct slice text, const char *predicate_type, struct slice *out,
+		       struct error *err) MUST_USE;
 
 #endif

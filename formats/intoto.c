@@ -1,6 +1,7 @@
 #include "formats/intoto.h"
 
 #include "base/alloc.h"
+#include "formats/json_members.h"
 
 static const struct {
 	const char *name, *uri;
@@ -61,15 +62,37 @@ static int check_subjects(const json_t *subjects, struct error *err)
 	return 0;
 }
 
+/* All but the predicate, in memory. */
+static int parse_rest(const struct json_member *rest, size_t count, json_t **out, struct error *err)
+{
+	*out = json_object();
+	for (size_t i = 0; i < count; i++) {
+		json_t *value;
+
+		if (!rest[i].value.data)
+			continue;
+		if (json_parse(rest[i].value, &value, err) < 0)
+			return error_wrap(err, "%s", rest[i].key);
+		json_put(*out, rest[i].key, value);
+	}
+	return 0;
+}
+
 int intoto_parse(struct slice text, struct intoto *out, struct error *err)
 {
+	struct json_member members[] = {
+		{ .key = "_type" },
+		{ .key = "predicateType" },
+		{ .key = "subject" },
+		{ .key = "predicate" },
+	};
+	const size_t rest = ARRAY_LEN(members) - 1;
 	const char *type;
 	json_t *subjects;
 
-	if (json_parse(text, &out->json, err) < 0)
+	if (json_members(text, members, ARRAY_LEN(members), err) < 0 ||
+	    parse_rest(members, rest, &out->json, err) < 0)
 		return error_wrap(err, "statement");
-	if (!json_is_object(out->json))
-		return error_set(err, ERROR_FORMAT, "statement: is not an object");
 	if (json_get_str(out->json, "", "_type", &type, err) < 0 ||
 	    json_get_str(out->json, "", "predicateType", &out->predicate_type, err) < 0 ||
 	    json_get_array(out->json, "", "subject", &subjects, err) < 0 ||
@@ -79,7 +102,7 @@ int intoto_parse(struct slice text, struct intoto *out, struct error *err)
 		return error_set(err, ERROR_FORMAT, "statement: _type: '%.60s' is not in-toto's",
 				 type);
 	out->subjects = subjects;
-	out->predicate = json_object_get(out->json, "predicate");
+	out->predicate = members[rest].value;
 	return 0;
 }
 
@@ -115,16 +138,24 @@ static json_t *subject_json(const struct intoto_request *r)
 	return subject;
 }
 
+static void add_member(const char *before, const char *key, json_t *value, struct strbuf *out)
+{
+	cleanup_json json_t *owned = value;
+
+	strbuf_addf(out, "%s\"%s\":", before, key);
+	json_canonical(owned, out);
+}
+
 void intoto_write(const struct intoto_request *r, struct strbuf *out)
 {
-	cleanup_json json_t *json = json_object();
+	struct slice predicate = r->predicate.len ? r->predicate : slice_str("{}");
 	json_t *subjects = json_array();
 
 	json_push(subjects, subject_json(r));
-	json_put(json, "_type", json_text(r->type));
-	json_put(json, "subject", subjects);
-	json_put(json, "predicateType", json_text(r->predicate_type));
-	json_put(json, "predicate",
-		 r->predicate ? json_incref((json_t *)(uintptr_t)r->predicate) : json_object());
-	json_canonical(json, out);
+	add_member("{", "_type", json_text(r->type), out);
+	strbuf_adds(out, ",\"predicate\":");
+	strbuf_add(out, predicate.data, predicate.len);
+	add_member(",", "predicateType", json_text(r->predicate_type), out);
+	add_member(",", "subject", subjects, out);
+	strbuf_addc(out, '}');
 }

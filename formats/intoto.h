@@ -1,5 +1,6 @@
 /*
  * in-toto statements: a predicate of some type about subjects that are named by digest.
+ * A predicate may be many megabytes of SBOM: it stays the text that it is.
  * Source: in-toto/attestation, spec/v1/statement.md; v0.1, which cosign's attestations are, differs
  * in its _type only.
  */
@@ -17,13 +18,13 @@
 enum { INTOTO_SUBJECTS_MAX = 100000 };
 
 struct intoto {
-	json_t *json; /* owned */
+	json_t *json; /* owned: all but the predicate */
 	const char *predicate_type;
-	const json_t *predicate; /* any value; NULL: none */
-	const json_t *subjects;  /* an array of objects with a digest each */
+	struct slice predicate; /* the text of any value, in the statement's; data NULL: none */
+	const json_t *subjects; /* an array of objects with a digest each */
 };
 
-/* Release it in any case. ERROR_FORMAT, ERROR_LIMIT. */
+/* `text` must outlive it. Release it in any case. ERROR_FORMAT, ERROR_LIMIT. */
 int intoto_parse(struct slice text, struct intoto *out, struct error *err) MUST_USE;
 void intoto_release(struct intoto *s);
 #define cleanup_intoto cleanup(intoto_release)
@@ -36,9 +37,9 @@ struct intoto_request {
 	struct digest digest;
 	const json_t *annotations; /* of the subject; borrowed; NULL or empty: none */
 	const char *predicate_type;
-	const json_t *predicate; /* borrowed; NULL: {} */
+	struct slice predicate; /* JSON, as json_members gives it; empty: {} */
 };
-/* Append a statement, canonical JSON. */
+/* Append a statement: canonical JSON but for the predicate, which stays as it is. */
 void intoto_write(const struct intoto_request *request, struct strbuf *out);
 /* "spdx", "cyclonedx", "slsaprovenance1" … → the URI; NULL for others. A URI is its own. */
 const char *intoto_predicate_type(const char *name);

@@ -42,8 +42,7 @@ int signature_sign(const struct signature_request *request, struct signature_put
  * larger than an artifact may be.
  */
 int signature_attest(const struct signature_request *request, const char *predicate_type,
-		     const json_t *predicate, struct signature_put *out,
-		     struct error *err) MUST_USE;
+		     struct slice predicate, struct signature_put *out, struct error *err) MUST_USE;
 
 struct signature_key {
 	const struct key *key;
@@ -71,7 +70,7 @@ struct signature_found {
 	const char *reference;      /* what it was signed as, or "" */
 	const char *predicate_type; /* or NULL */
 	uint64_t time_s;            /* 0: not told */
-	struct strbuf predicate;    /* if it is good and was to be kept: canonical JSON */
+	struct strbuf predicate;    /* if it is good and was to be kept: as it was signed */
 };
 
 struct signature_result {

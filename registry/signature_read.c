@@ -196,8 +196,8 @@ static bool check_envelope(struct verifying *v, struct signature_found *f, const
 	if (!subject)
 		return refuse_for(v, f, "was made for another image"), true;
 	judge(v, f, json_object_get(subject, "annotations"));
-	if (f->good && v->check->keep && statement.predicate)
-		json_canonical(statement.predicate, &f->predicate);
+	if (f->good && v->check->keep)
+		strbuf_add(&f->predicate, statement.predicate.data, statement.predicate.len);
 	return true;
 }
 
@@ -267,6 +267,7 @@ static int check_envelope_layer(struct verifying *v, const char *name,
 	if (json_parse(strbuf_slice(&text), &json, &failed) < 0 ||
 	    dsse_parse(json, "envelope", &envelope, &failed) < 0)
 		return refuse(v, f, &failed);
+	strbuf_release(&text); /* it may be large */
 	if (!check_envelope(v, f, &envelope))
 		v->out->found.len--;
 	return 0;
@@ -323,6 +324,7 @@ static int check_bundle(struct verifying *v, const char *name, const struct desc
 		return got;
 	if (sigstore_bundle_parse(strbuf_slice(&text), &bundle, &failed) < 0)
 		return refuse(v, f, &failed);
+	strbuf_release(&text); /* it may be large */
 	if (!bundle.hint)
 		return refuse_for(v, f, "is by a certificate, not by a key");
 	if (!check_envelope(v, f, &bundle.envelope))

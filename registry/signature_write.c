@@ -62,7 +62,7 @@ static int sign_legacy(const struct signature_request *r, struct error *err)
 }
 
 static int attest_legacy(const struct signature_request *r, const char *predicate_type,
-			 const json_t *predicate, struct error *err)
+			 struct slice predicate, struct error *err)
 {
 	cleanup_json json_t *annotations = json_object(), *envelope = NULL;
 	cleanup_strbuf struct strbuf statement = { 0 }, text = { 0 };
@@ -99,7 +99,7 @@ static void put_time(json_t *annotations, uint64_t time_s)
 }
 
 static int put_bundle(const struct signature_request *r, const char *predicate_type,
-		      const json_t *predicate, struct error *err)
+		      struct slice predicate, struct error *err)
 {
 	cleanup_json json_t *said = remarks(r, true), *annotations = json_object();
 	cleanup_strbuf struct strbuf statement = { 0 }, bundle = { 0 };
@@ -129,7 +129,7 @@ static int put_bundle(const struct signature_request *r, const char *predicate_t
 
 /* Which forms a good signature of ours, saying the same, has already. */
 static int find_there(const struct signature_request *r, const char *predicate_type,
-		      const json_t *predicate, unsigned *out_forms, struct error *err)
+		      struct slice predicate, unsigned *out_forms, struct error *err)
 {
 	struct signature_key key = { r->key, "" };
 	struct signature_check check = { .place = r->place,
@@ -138,26 +138,22 @@ static int find_there(const struct signature_request *r, const char *predicate_t
 					 .key_count = 1,
 					 .predicate_type = predicate_type,
 					 .annotations = r->annotations,
-					 .keep = predicate != NULL };
+					 .keep = predicate.len };
 	cleanup_signature_result struct signature_result found = { 0 };
-	cleanup_strbuf struct strbuf text = { 0 };
 
 	*out_forms = 0;
 	if (r->renew)
 		return 0;
-	if (predicate && r->annotations)
+	if (predicate.len && r->annotations)
 		check.annotations = NULL; /* cosign's attestations have no place for them */
-	if (predicate)
-		json_canonical(predicate, &text);
 	if (signature_verify(&check, &found, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.found.len; i++) {
 		const struct signature_found *f = &found.found.items[i];
 
-		if (f->good &&
-		    (predicate ? slice_equal(strbuf_slice(&f->predicate), strbuf_slice(&text))
-			       : f->form == SIGNATURE_BUNDLE ||
-					 str_equal(f->reference, r->reference)))
+		if (f->good && (predicate.len ? slice_equal(strbuf_slice(&f->predicate), predicate)
+					      : f->form == SIGNATURE_BUNDLE ||
+							str_equal(f->reference, r->reference)))
 			*out_forms |= f->form;
 	}
 	return 0;
@@ -168,7 +164,7 @@ int signature_sign(const struct signature_request *r, struct signature_put *out,
 	unsigned there;
 
 	*out = (struct signature_put){ 0 };
-	if (find_there(r, NULL, NULL, &there, err) < 0)
+	if (find_there(r, NULL, (struct slice){ 0 }, &there, err) < 0)
 		return error_wrap(err, "sign");
 	out->there = (unsigned)__builtin_popcount(there & r->forms);
 	if (r->forms & ~there & SIGNATURE_LEGACY) {
@@ -177,7 +173,7 @@ int signature_sign(const struct signature_request *r, struct signature_put *out,
 		out->made++;
 	}
 	if (r->forms & ~there & SIGNATURE_BUNDLE) {
-		if (put_bundle(r, INTOTO_SIGNATURE, NULL, err) < 0)
+		if (put_bundle(r, INTOTO_SIGNATURE, (struct slice){ 0 }, err) < 0)
 			return error_wrap(err, "sign");
 		out->made++;
 	}
@@ -185,7 +181,7 @@ int signature_sign(const struct signature_request *r, struct signature_put *out,
 }
 
 int signature_attest(const struct signature_request *r, const char *predicate_type,
-		     const json_t *predicate, struct signature_put *out, struct error *err)
+		     struct slice predicate, struct signature_put *out, struct error *err)
 {
 	unsigned there;
 

@@ -117,6 +117,7 @@ static void read_test(const json_t *o, struct arena *arena, struct planned_test 
 	t->tier = tier && str_equal(tier, "run") ? TIER_RUN : TIER_LOAD;
 	t->command = json_is_true(json_object_get(o, "command"));
 	t->expect = text_of(o, "expect", arena);
+	t->words = text_of(o, "words", arena);
 	if (!family)
 		return;
 	copy = arena_alloc(arena, sizeof(*copy));

@@ -112,6 +112,7 @@ static void add_test_line(struct strbuf *plan, const struct planned_test *t)
 	if (t->command)
 		json_put(o, "command", json_true());
 	put(o, "expect", t->expect);
+	put(o, "words", t->words);
 	add_line(plan, o);
 }
 

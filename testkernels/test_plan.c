@@ -370,6 +370,16 @@ static void add_runtimes(struct test_plan *plan, const struct plan_request *q,
 	}
 }
 
+/* The words of a command, for people. */
+static const char *command_text(struct arena *arena, const struct test_command *c)
+{
+	cleanup_strbuf struct strbuf text = { 0 };
+
+	for (size_t i = 0; i < c->argc; i++)
+		strbuf_addf(&text, "%s%s", i ? " " : "", c->argv[i]);
+	return arena_strdup(arena, strbuf_text(&text));
+}
+
 static void add_commands(struct test_plan *plan, const struct plan_request *q)
 {
 	for (size_t i = 0; i < q->command_count; i++) {
@@ -380,6 +390,7 @@ static void add_commands(struct test_plan *plan, const struct plan_request *q)
 		struct planned_test *t = &plan->tests.items[plan->tests.len - 1];
 
 		t->command = true;
+		t->words = command_text(&plan->arena, c);
 		t->expect = c->expect && *c->expect ? c->expect : NULL;
 		for (size_t k = 0; k < c->argc; k++)
 			add_field(line, c->argv[k]);

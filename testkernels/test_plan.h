@@ -17,6 +17,7 @@ struct planned_test {
 	const struct library_copy *copy; /* under test; NULL: none */
 	const char *object;              /* file of the image that is under test; NULL: none */
 	bool command;                    /* of the manifest: its status and its output decide */
+	const char *words;               /* the command for people; NULL: not known */
 	const char *expect;              /* what the output must hold; NULL: nothing */
 	bool dropped;                    /* reported already, whatever the probe says of it */
 };

@@ -238,7 +238,8 @@ static void add_clean(struct strbuf *out, const char *text)
 /* "13.0 /usr/local/cuda/lib64/libcudart.so.13", what there is of it. */
 static void add_evidence(const struct test_result *t, struct strbuf *out)
 {
-	static const char *const shown[] = { "version", "compiled_for", "device", "library" };
+	static const char *const shown[] = { "command", "version", "compiled_for", "device",
+					     "library" };
 
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
 		const char *text = json_string_value(json_object_get(t->evidence, shown[i]));

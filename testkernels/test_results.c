@@ -108,6 +108,7 @@ static void add_evidence(const struct test_judge *j, const struct planned_test *
 		evidence_text(t->evidence, "last_words", o->last_words);
 		evidence_text(t->evidence, "foreign", o->foreign);
 	}
+	evidence_text(t->evidence, "command", p->words);
 	if (p->tier == TIER_RUN) {
 		evidence_text(t->evidence, "driver_library_version", j->report->inject_driver);
 		evidence_text(t->evidence, "kernel_module_version", j->report->inject_module);

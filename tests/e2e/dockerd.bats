@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What gpuimg pushed, pulled by Docker's own daemon, started by hand with folders of its own.
+# What gpuimg pushed, pulled by Docker's own daemon, started by hand with folders of its own, and what
+# that pushed, pulled by gpuimg.
 
 load common
 load registry
@@ -45,6 +46,19 @@ teardown() {
 	[[ $output == *NVIDIA_REQUIRE_CUDA=cuda* ]]
 	run -0 docker save -o "$WORK/saved.tar" "$REGISTRY/cuda13-runtime:t"
 	run -0 gpuimg lint "$WORK/saved.tar"
+
+	# what it pushes is ours byte for byte, and goes on as it is
+	docker tag "$REGISTRY/cuda13-runtime:t" "$REGISTRY/theirs:t"
+	run -0 docker push -q "$REGISTRY/theirs:t"
+	curl -sf -o theirs.json -H 'Accept: application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json' "http://$REGISTRY/v2/theirs/manifests/t"
+	run -0 --separate-stderr gpuimg pull "$REGISTRY/theirs:t" "oci:$WORK/theirs:t"
+	[ "$output" = "sha256:$(sha256sum <theirs.json | cut -d' ' -f1)" ]
+	[ "$(jq -c .rootfs.diff_ids "$WORK/theirs/blobs/sha256/$(jq -r .config.digest theirs.json | cut -d: -f2)")" = "$(skopeo inspect --config "oci:$WORK/image:t" | jq -c .rootfs.diff_ids)" ]
+	for blob in $(jq -r '.config.digest, .layers[].digest' theirs.json); do
+		[ "$(sha256sum <"$WORK/theirs/blobs/sha256/${blob#sha256:}" | cut -d' ' -f1)" = "${blob#sha256:}" ]
+	done
+	run -0 gpuimg push "oci:$WORK/theirs:t" "docker://$REGISTRY/again:t"
+	curl -sf -H 'Accept: application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json' "http://$REGISTRY/v2/again/manifests/t" | cmp - theirs.json
 }
 
 @test "docker-daemon: hands the image to Docker, with the same diff_ids" {

@@ -139,6 +139,38 @@ stack() {
 	run -2 gpuimg ship stack-that-is-not-there.yaml
 }
 
+@test "ship: the commands of test.run are run in the image, and the report says which" {
+	need cc jq runc
+	[ -e /lib64/ld-linux-x86-64.so.2 ] || skip "made for x86-64"
+	start_registry
+	mkdir -p root/lib root/lib64 root/bin
+	cp -L /lib64/ld-linux-x86-64.so.2 root/lib64/
+	for l in libc.so.6 libdl.so.2 libm.so.6 libpthread.so.0 librt.so.1; do cp -L "$(dirname "$(cc -print-file-name=libc.so.6)")/$l" root/lib/; done
+	printf '#include <stdio.h>\nint main(int c, char **v) { printf("hello %%s\\n", c > 1 ? v[1] : "nobody"); return c > 2; }\n' >hello.c
+	cc -o root/bin/hello hello.c
+	cat >stack.yaml <<-END
+		gpuimg: 1
+		name: acme/hello
+		tag: "1"
+		platforms: [linux/amd64]
+		stages: { runtime: { profile: base, files: [ { from: root/lib, to: /lib }, { from: root/lib64, to: /lib64 }, { from: root/bin, to: /bin } ] } }
+		test: { run: [ { cmd: [ /bin/hello, world ], expect: "hello world" }, { cmd: [ /bin/hello ], gpu: true } ] }
+	END
+	gpuimg lock -q stack.yaml
+	to=(--to "docker://$REGISTRY/{name}:{tag}")
+	run -0 --separate-stderr gpuimg ship --no-lint "${to[@]}" -o text -o json=ship.json stack.yaml
+	[[ $output == *"  pass  /bin/hello world"*"  skip  /bin/hello  (no-gpu"* ]]
+	[ "$(jq -r '.steps[] | select(.step == "test") | .report.tests[] | select(.id == "run.user.1") | .status + " " + .evidence.command' ship.json)" = "pass /bin/hello world" ]
+	run -0 gpuimg ls "$REGISTRY/acme/hello"
+	# one that fails: no tag, and the report has its words
+	sed -i 's/^tag: .*/tag: "2"/; s/, world ], expect: "hello world"/, a, b ]/' stack.yaml
+	gpuimg lock -q stack.yaml
+	run -1 --separate-stderr gpuimg ship --no-lint "${to[@]}" stack.yaml
+	[[ $output == *"test   against"*"  fail  /bin/hello a b  (it ended with status 1, last words: hello a)"* ]]
+	run -0 gpuimg ls "$REGISTRY/acme/hello"
+	[ "$output" = 1 ]
+}
+
 @test "images of registries are read as far as is needed: documents, or each layer once" {
 	start_persona v3
 	make_layout

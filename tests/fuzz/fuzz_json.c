@@ -1,8 +1,10 @@
 /*
  * What parses has one canonical text, which parses to the same again; the pretty text as well. What
- * is plain JSON is the same to our reader of that and to Jansson.
+ * is plain JSON is the same to our reader of that and to Jansson; members are cut out of what
+ * parses as an object, and of nothing else.
  */
 #include "formats/json.h"
+#include "formats/json_members.h"
 #include "formats/json_plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -34,6 +36,25 @@ static void check_plain(struct slice text)
 		abort();
 }
 
+/* `whole` is what the text parses to, or NULL. */
+static void check_members(struct slice text, const json_t *whole)
+{
+	struct json_member m = { .key = "a" };
+	cleanup_json json_t *value = NULL;
+	struct error err = { 0 };
+	int rc = json_members(text, &m, 1, &err);
+
+	assert((rc == 0) == json_is_object(whole));
+	if (rc < 0)
+		return;
+	assert((m.value.data != NULL) == (json_object_get(whole, "a") != NULL));
+	if (!m.value.data)
+		return;
+	if (json_parse(m.value, &value, &err) < 0 ||
+	    !json_equal(value, json_object_get(whole, "a")))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	cleanup_strbuf struct strbuf canonical = { 0 };
@@ -44,8 +65,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len > MIB)
 		return 0;
 	check_plain(slice_of(data, len));
-	if (json_parse(slice_of(data, len), &value, &err) < 0)
+	if (json_parse(slice_of(data, len), &value, &err) < 0) {
+		check_members(slice_of(data, len), NULL);
 		return 0;
+	}
+	check_members(slice_of(data, len), value);
 	json_canonical(value, &canonical);
 	json_pretty(value, &pretty);
 	check_again(value, &canonical);

@@ -36,6 +36,7 @@ import time
 import urllib.parse
 
 MIB = 1 << 20
+ZEROS = bytes(MIB)
 KINDS = {
     "v3": {"keep": True, "strict": True},
     "dead": {},
@@ -60,7 +61,7 @@ folder, kind = sys.argv[1:3]
 user, password = (sys.argv[3:5] + ["", ""])[:2]
 is_ = KINDS[kind]
 lock = threading.Lock()
-sessions = {}  # name -> [state number, bytes, busy]
+sessions = {}  # name -> [state number, bytes, busy, digest of them]
 appears = {}   # repository and digest -> time
 tokens = {}    # token -> requests it is good for
 counter = [0]
@@ -111,27 +112,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle_expect_100(self):
         return True  # said once the body is wanted
 
-    def take(self, out):
-        """The body into a file; whether all of it came."""
+    def take(self, out, digest=None):
+        """The body into a file, and into a digest; whether all of it came."""
         left = int(self.headers.get("Content-Length") or 0)
         if left and (self.headers.get("Expect") or "").lower() == "100-continue":
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        block = memoryview(bytearray(min(left, MIB)))
         while left:
             try:
-                data = self.rfile.read1(min(left, 65536))
+                count = self.rfile.readinto1(block[:left])
             except OSError:
-                data = b""
-            if not data:
+                count = 0
+            if not count:
                 self.close_connection = True
                 return False
-            if data.count(0) == len(data):
-                out.seek(len(data), os.SEEK_CUR)  # large test images are nearly all holes
+            data = block[:count]
+            if ZEROS.startswith(data):  # large test images are nearly all holes
+                out.seek(count, os.SEEK_CUR)
                 out.truncate(max(out.tell(), os.fstat(out.fileno()).st_size))
             else:
                 out.write(data)
             out.flush()
-            self.body += len(data)
-            left -= len(data)
+            if digest:
+                digest.update(data)
+            self.body += count
+            left -= count
         return True
 
     # Who is it?
@@ -211,7 +216,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with lock:
             counter[0] += 1
             name = str(counter[0])
-            sessions[name] = [0, 0, 0]
+            sessions[name] = [0, 0, 0, hashlib.sha256()]
         open(path_of("uploads", name), "wb").close()
         headers = [self.location(repository, name),
                    ("Range", "bytes=0--1" if is_.get("count") else "0-0")]
@@ -281,9 +286,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         session[2] += 1
         with open(path_of("uploads", name), "r+b") as out:
             out.seek(session[1])
-            complete = self.take(out)
+            digest = session[3].copy()
+            complete = self.take(out, digest)
             if complete or is_.get("keep"):
-                session[1] = out.tell()
+                session[1], session[3] = out.tell(), digest
         session[2] -= 1
         if not complete:
             if not is_.get("keep"):
@@ -301,11 +307,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def commit(self, query, repository, name):
         digest = query.get("digest", [""])[0]
         source = path_of("uploads", name)
-        have = hashlib.sha256()
-        with open(source, "rb") as f:
-            for data in iter(lambda: f.read(MIB), b""):
-                have.update(data)
-        sessions.pop(name, None)
+        have = sessions.pop(name)[3]
         if "sha256:" + have.hexdigest() != digest:
             return self.refuse(400, "DIGEST_INVALID")
         os.rename(source, blob_path(repository, digest))
