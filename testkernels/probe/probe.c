@@ -195,7 +195,7 @@ static bool words_read(struct words *w, int fd)
 
 /* What a child says on its result pipe: the first line that is a result of its test. */
 struct answer {
-	char begin[128]; /* how such a line begins */
+	char begin[SAY_MAX]; /* how such a line begins: with the id, which may hold a path */
 	size_t begin_len;
 	char line[SAY_MAX]; /* being read */
 	size_t len;
@@ -212,8 +212,6 @@ static void answer_begin(struct answer *a, const struct step *step)
 	memset(a, 0, sizeof(*a));
 	result_begin(&s, &step->check, "");
 	a->begin_len = s.len - 1; /* up to the quote that opens the status */
-	if (a->begin_len > sizeof(a->begin))
-		a->begin_len = 0;
 	memcpy(a->begin, s.text, a->begin_len);
 }
 

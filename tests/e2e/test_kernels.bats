@@ -24,6 +24,16 @@ setup() {
 	[ "$output" = $'gpuimg-test/1\n0' ]
 }
 
+@test "test: further copies of a library are tested by their paths, which may be long" {
+	local folder=opt/python/lib/python3.11/site-packages/compiler/backends/nvidia/lib/a-folder-of-a-wheel/that-carries-its-own
+	mkdir -p "root/$folder"
+	echo 'int cudaRuntimeGetVersion(int *v) { *v = 12040; return 0; }' |
+		cc -shared -fPIC -nostdlib -Wl,-soname,libcudart.so.12 -x c -o "root/$folder/libcudart.so.12" -
+	run -0 gpuimg test --require load -o json=report.json rootfs:root
+	run -0 jq -r --arg id "load.libcudart.so.12@/$folder/libcudart.so.12" '.tests[] | select(.id == $id) | .status' report.json
+	[ "$output" = pass ]
+}
+
 @test "test: an image in layers is unpacked, judged and removed again" {
 	need umoci
 	umoci init --layout image
