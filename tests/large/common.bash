@@ -9,16 +9,34 @@ bats_require_minimum_version 1.5.0
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 GPUIMG=${GPUIMG:-$ROOT/build/gpuimg}
 LARGE=${GPUIMG_LARGE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuimg-large}
+STACKS=$LARGE/stacks
 export GPUIMG_STORE=$LARGE/inputs
+
+# Images go when the tests of a file are through; downloads stay. A file may have its own.
+teardown_file() { rm -rf "$LARGE/work"; }
 
 gpuimg() { "$GPUIMG" "$@"; }
 
-# Locks and fetches manifests/library/NAME.yaml; its lock is $STACKS/NAME.lock.json.
+# All that holds of each stack. The image is left in $LARGE/work/a:t, unpacked in $LARGE/work/bundle,
+# for tests of what is its own. Commands in a list do not end a test, so each says what follows.
+whole_stack() { # NAME [COMPARE]: parts_are_those_of where no database names the wheels
+	locked "$1" || return 1
+	built_twice "$1" || return 1
+	unpacked || return 1
+	"${2:-packages_are_those_of}" "$1" || return 1
+	lint_has_no_error || return 1
+}
+
+# Locks and fetches manifests/library/NAME.yaml; its lock is $STACKS/NAME.lock.json. A lock of the
+# same manifest serves for a day, since pip reads wheels as a whole to resolve them.
 locked() { # NAME
-	STACKS=$LARGE/stacks
+	local manifest=$ROOT/manifests/library/$1.yaml lock=$STACKS/$1.lock.json
 	mkdir -p "$STACKS" "$LARGE/work"
-	cp -r "$ROOT/manifests/library/." "$STACKS/"
-	gpuimg lock "$STACKS/$1.yaml" && gpuimg fetch -q "$STACKS/$1.lock.json"
+	if ! cmp -s "$manifest" "$STACKS/$1.yaml" || [ -z "$(find "$lock" -mtime -1 2>/dev/null)" ]; then
+		cp "$manifest" "$STACKS/"
+		gpuimg lock "$STACKS/$1.yaml" && touch "$lock" || return 1
+	fi
+	gpuimg fetch -q "$lock"
 }
 
 # A store with the inputs of the lock and nothing else: no layer, no record of an earlier build.
@@ -54,7 +72,7 @@ built_twice() { # NAME
 }
 
 # The image's files, unpacked by a foreign tool.
-unpacked() { # NAME: nothing but a name in messages
+unpacked() {
 	rm -rf "$LARGE/work/bundle"
 	umoci unpack --image "$LARGE/work/a:t" "$LARGE/work/bundle"
 }
@@ -76,13 +94,17 @@ locked_packages() { # NAME KIND: "name version" lines as pip and dpkg spell name
 		tr '_A-Z' '-a-z' | sort
 }
 
+debs_are_those_of() { # NAME
+	diff <(locked_packages "$1" deb) \
+		<(dpkg-query --admindir="$LARGE/work/bundle/rootfs/var/lib/dpkg" -W -f '${Package} ${Version}\n' | sort)
+}
+
 # What scanners read says what the lock says: dpkg's status, the records of wheels, our own list
 # (but for what setuptools carries inside itself).
 packages_are_those_of() { # NAME
-	local b=$LARGE/work/bundle/rootfs
-	diff <(locked_packages "$1" deb) <(dpkg-query --admindir="$b/var/lib/dpkg" -W -f '${Package} ${Version}\n' | sort)
+	debs_are_those_of "$1" || return 1
 	diff <(locked_packages "$1" wheel) <(installed_wheels '
-for d in distributions: print(re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(), d.version)' | sort)
+for d in distributions: print(re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(), d.version)' | sort) || return 1
 	diff <({ locked_packages "$1" deb; locked_packages "$1" wheel; } | sort) \
 		<(gpuimg inspect --packages -o json "oci:$LARGE/work/a:t" | jq -r '.packages[] | select((.record // "") | contains("/_vendor/") | not) | "\(.name) \(.version)"' | tr '_A-Z' '-a-z' | sort)
 }
@@ -90,7 +112,7 @@ for d in distributions: print(re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower()
 # The same of libraries that lie where a toolkit has them, out of wheels: no database of packages
 # names them, our SBOM does.
 parts_are_those_of() { # NAME
-	diff <(locked_packages "$1" deb) <(dpkg-query --admindir="$LARGE/work/bundle/rootfs/var/lib/dpkg" -W -f '${Package} ${Version}\n' | sort)
+	debs_are_those_of "$1" || return 1
 	diff <({ locked_packages "$1" deb; locked_packages "$1" wheel; } | sort) \
 		<(gpuimg sbom --store "$LARGE/work/s2" -o cyclonedx "oci:$LARGE/work/a:t" | jq -r '.components[] | select((.purl // "") | test("^pkg:(deb|pypi)/")) | "\(.name) \(.version)"' | tr '_A-Z' '-a-z' | sort)
 }
@@ -125,6 +147,29 @@ for top in sys.argv[2:]:
             if os.path.realpath(os.path.join(folder, name)) not in named: bad += 1; print("in no RECORD", os.path.join(folder, name))
 print(n, "files")
 sys.exit(bad > 0 or n < 100)'
+}
+
+pip_is_content() {
+	run -0 in_image /usr/bin/env PYTHONPATH=/opt/pip PYTHONDONTWRITEBYTECODE=1 python3 -m pip check
+	[[ $output == *"No broken requirements found."* ]]
+}
+
+# Every library that the image brings opens in it. More options: what else has to hold.
+load_tier_passes() { # [OPTION…]
+	run gpuimg test --require load "$@" "rootfs:$LARGE/work/bundle/rootfs"
+	echo "$output"
+	[ "$status" -eq 0 ] && [[ $output != *"fail "* ]]
+}
+
+lint_has_no_error() {
+	run gpuimg lint --fail-on never "oci:$LARGE/work/a:t"
+	echo "$output"
+	[ "$status" -eq 0 ] && [[ $output == *"0 errors"* ]]
+}
+
+# As cuDNN and NCCL count: 9.27.0 is 92700, 2.30.7 is 23007.
+number() { # NAME COMPONENT
+	jq -r --arg c "$2" '.stack[$c] | split(".") | map(tonumber) | .[0] * 10000 + .[1] * 100 + .[2]' "$STACKS/$1.lock.json"
 }
 
 # No ELF file of the unpacked image is for another machine.
