@@ -1,5 +1,7 @@
 /*
- * HTTP requests with limits, retries and TLS; the only file that sees libcurl.
+ * HTTP requests with limits, retries and TLS; only the files of net/http see libcurl: http.c
+ * clients and redirects, http_exchange.c what goes over the wire, http_url.c addresses,
+ * http_download.c downloads with retries.
  *
  * A client is one thread's. Redirects are followed here, not by libcurl: credentials and cookies
  * never go to another host (scheme, name and port), at most 10 hops, https never falls to http.
