@@ -10,6 +10,7 @@
 /* The type of an experimental form of cosign's: a referrer that looks as what is under ".sig". */
 #define ARTIFACT_COSIGN_SIGNATURE "application/vnd.dev.cosign.artifact.sig.v1+json"
 #define ANNOTATION_SIGNATURE "dev.cosignproject.cosign/signature"
+#define ANNOTATION_CERTIFICATE "dev.sigstore.cosign/certificate"
 #define ANNOTATION_PREDICATE "predicateType"
 #define ANNOTATION_BUNDLE_PREDICATE "dev.sigstore.bundle.predicateType"
 /* Signed with the rest, on the subject of a bundle's statement or in a payload's "optional". */

@@ -16,6 +16,8 @@ void signature_result_release(struct signature_result *r)
 	arena_release(&r->arena);
 }
 
+static const char by_certificate[] = "is by a certificate, not by a key";
+
 /* What all steps of one verification share. */
 struct verifying {
 	const struct signature_check *check;
@@ -134,8 +136,9 @@ static const struct signature_key *signer_of(const struct verifying *v, struct s
 	return NULL;
 }
 
+/* `certified`: it came with a certificate, of which nothing is believed. */
 static int check_payload(struct verifying *v, struct signature_found *f, struct slice payload,
-			 const char *encoded)
+			 const char *encoded, bool certified)
 {
 	cleanup_simple_signing struct simple_signing said = { 0 };
 	cleanup_strbuf struct strbuf signature = { 0 };
@@ -146,7 +149,8 @@ static int check_payload(struct verifying *v, struct signature_found *f, struct 
 		return refuse_for(v, f, "the signature is no base64");
 	signer = signer_of(v, payload, strbuf_slice(&signature));
 	if (!signer)
-		return refuse_for(v, f, "is not by this key, or was altered");
+		return refuse_for(v, f,
+				  certified ? by_certificate : "is not by this key, or was altered");
 	f->key = signer->name;
 	if (simple_signing_parse(payload, &said, &err) < 0)
 		return refuse(v, f, &err);
@@ -233,7 +237,10 @@ static int check_simple_layer(struct verifying *v, const char *name, const struc
 		return 0;
 	f = add(v, SIGNATURE_LEGACY, name);
 	got = get_blob(v, f, layer, PAYLOAD_BYTES_MAX, &payload, err);
-	return got <= 0 ? got : check_payload(v, f, strbuf_slice(&payload), encoded);
+	return got <= 0 ? got : check_payload(
+					   v, f, strbuf_slice(&payload), encoded,
+					   json_object_get(layer->annotations,
+							   ANNOTATION_CERTIFICATE) != NULL);
 }
 
 /*
@@ -326,7 +333,7 @@ static int check_bundle(struct verifying *v, const char *name, const struct desc
 		return refuse(v, f, &failed);
 	strbuf_release(&text); /* it may be large */
 	if (!bundle.hint)
-		return refuse_for(v, f, "is by a certificate, not by a key");
+		return refuse_for(v, f, by_certificate);
 	if (!check_envelope(v, f, &bundle.envelope))
 		v->out->found.len--;
 	return 0;

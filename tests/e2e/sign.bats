@@ -20,8 +20,9 @@ teardown() {
 	stop_servers
 }
 
+# With in-toto's own library of envelopes where tests/fill-cache brought it.
 foreign() {
-	"$PYTHON" "$ROOT/tests/support/foreign_sign.py" "$@"
+	PYTHONPATH=$TEST_CACHE/tools/dsse "$PYTHON" "$ROOT/tests/support/foreign_sign.py" "$@"
 }
 
 need_foreign() {
@@ -174,6 +175,39 @@ start_pushed() {
 	run -2 gpuimg attest --key mine.key --type nonsense --predicate app.spdx.json "$IMAGE"
 	run -3 gpuimg attest --key mine.key "$IMAGE"
 	[[ "$output" == *"the store knows nothing of a build of it"* ]]
+}
+
+@test "attest: statements that others made, in both forms; a bit of them changed" {
+	need_foreign
+	start_pushed
+	openssl ecparam -name prime256v1 -genkey -noout -out theirs.key
+	openssl ec -in theirs.key -pubout -out theirs.pub 2>/dev/null
+	gpuimg keygen -q --plain mine
+	echo '{"spdxVersion": "SPDX-2.3", "name": "é", "files": []}' >app.spdx.json
+	foreign sign theirs.key "$REGISTRY" app "$DIGEST"
+	foreign attest theirs.key "$REGISTRY" app "$DIGEST" https://spdx.dev/Document app.spdx.json
+	run -0 gpuimg verify --key theirs.pub --attestation spdx --predicate out.json "$IMAGE"
+	[ "$(grep -c '^  good' <<<"$output")" = 4 ] # two signatures, two statements
+	diff <(jq -S . app.spdx.json) <(jq -S . out.json)
+	run -1 gpuimg verify --key mine.pub --attestation spdx "$IMAGE"
+	[ "$(grep -c 'is not by this key, or was altered' <<<"$output")" = 4 ]
+	# ours go beside theirs
+	gpuimg attest -q --key mine.key --type spdx --predicate app.spdx.json "$IMAGE"
+	run -0 gpuimg verify --key theirs.pub --attestation spdx "$IMAGE"
+}
+
+@test "verify: certificates are not believed, entries of logs not looked at, and both said" {
+	need_foreign
+	start_pushed
+	openssl ecparam -name prime256v1 -genkey -noout -out theirs.key
+	openssl ec -in theirs.key -pubout -out theirs.pub 2>/dev/null
+	gpuimg keygen -q --plain mine
+	foreign certify theirs.key "$REGISTRY" app "$DIGEST"
+	run -0 gpuimg verify --key theirs.pub "$IMAGE"
+	[ "$(grep -c '^  good' <<<"$output")" = 1 ] # the bundle by the key, whatever log it names
+	[ "$(grep -c 'is by a certificate, not by a key' <<<"$output")" = 2 ]
+	run -1 gpuimg verify --key mine.pub "$IMAGE"
+	[ "$(grep -c 'is by a certificate, not by a key' <<<"$output")" = 2 ]
 }
 
 @test "copies carry what is attached: to a registry with a list, to a layout, back to one without" {

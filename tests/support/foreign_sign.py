@@ -8,6 +8,8 @@ reader of envelopes. Registries are spoken to over plain http.
     foreign_sign.py open-key PRIVATE PASSWORD        prints the public key
     foreign_sign.py make-key PRIVATE PUBLIC PASSWORD as cosign has it
     foreign_sign.py sign PRIVATE HOST NAME DIGEST    a plain key: cosign's tag and a bundle
+    foreign_sign.py attest PRIVATE HOST NAME DIGEST TYPE FILE   an attestation, in both forms
+    foreign_sign.py certify PRIVATE HOST NAME DIGEST signatures that name a certificate and a log
     foreign_sign.py replay HOST NAME DIGEST OTHER    the signatures of DIGEST beside OTHER
     foreign_sign.py damage HOST NAME DIGEST          a bit of each signature's payload
 
@@ -29,6 +31,7 @@ import nacl.secret
 import nacl.utils
 try:
     from securesystemslib.dsse import Envelope
+    from securesystemslib.signer import Signature
 except ImportError:
     Envelope = None
 
@@ -38,6 +41,7 @@ MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 INTOTO = "application/vnd.in-toto+json"
+SIGNED = "https://sigstore.dev/cosign/sign/v1"
 
 
 def fail(text):
@@ -239,25 +243,39 @@ def make_key(path, public, password):
         f.write(public_pem(private))
 
 
-def put_legacy(repository, digest, payload, signature):
-    layer = repository.put_blob(payload, SIMPLE, annotations={
-        "dev.cosignproject.cosign/signature": base64.b64encode(signature).decode()})
+def put_tag(repository, digest, suffix, layer):
     config = repository.put_blob(json.dumps({
         "architecture": "", "created": "0001-01-01T00:00:00Z", "os": "", "config": {},
         "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]}}).encode(), CONFIG)
-    repository.put_manifest(digest.replace(":", "-") + ".sig", json.dumps({
+    repository.put_manifest(digest.replace(":", "-") + suffix, json.dumps({
         "schemaVersion": 2, "mediaType": MANIFEST, "config": config,
         "layers": [layer]}).encode())
 
 
-def put_bundle(repository, digest, private, payload):
-    pae = pae_of(INTOTO, payload)
+def put_legacy(repository, digest, private, reference, more):
+    payload = json.dumps({"critical": {
+        "identity": {"docker-reference": reference},
+        "image": {"docker-manifest-digest": digest},
+        "type": "cosign container image signature"}, "optional": None}).encode()
+    signature = private.sign(payload, ec.ECDSA(hashes.SHA256()))
+    put_tag(repository, digest, ".sig", repository.put_blob(payload, SIMPLE, annotations={
+        "dev.cosignproject.cosign/signature": base64.b64encode(signature).decode(), **more}))
+
+
+def envelope_of(private, payload):
+    """By securesystemslib where it is installed, else by hand."""
+    signature = private.sign(pae_of(INTOTO, payload), ec.ECDSA(hashes.SHA256()))
+    if Envelope:
+        return Envelope(payload, INTOTO, {"": Signature("", signature.hex())}).to_dict()
+    return {"payload": base64.b64encode(payload).decode(), "payloadType": INTOTO,
+            "signatures": [{"sig": base64.b64encode(signature).decode(), "keyid": ""}]}
+
+
+def put_bundle(repository, digest, private, payload, material=None):
     bundle = json.dumps({
-        "mediaType": BUNDLE, "verificationMaterial": {"publicKey": {"hint": ""}},
-        "dsseEnvelope": {
-            "payload": base64.b64encode(payload).decode(), "payloadType": INTOTO,
-            "signatures": [{"sig": base64.b64encode(
-                private.sign(pae, ec.ECDSA(hashes.SHA256()))).decode(), "keyid": ""}]}}).encode()
+        "mediaType": BUNDLE,
+        "verificationMaterial": material or {"publicKey": {"hint": ""}},
+        "dsseEnvelope": envelope_of(private, payload)}).encode()
     image = repository.manifest(digest)
     attach(repository, digest, len(image), repository.put_blob(bundle, BUNDLE))
 
@@ -283,15 +301,44 @@ def attach(repository, digest, size, layer):
 def sign(path, repository, digest):
     with open(path, "rb") as f:
         private = serialization.load_pem_private_key(f.read(), None)
-    payload = json.dumps({"critical": {
-        "identity": {"docker-reference": "registry.example.org/foreign"},
-        "image": {"docker-manifest-digest": digest},
-        "type": "cosign container image signature"}, "optional": None}).encode()
-    put_legacy(repository, digest, payload, private.sign(payload, ec.ECDSA(hashes.SHA256())))
-    put_bundle(repository, digest, private, json.dumps({
-        "_type": "https://in-toto.io/Statement/v1",
+    put_legacy(repository, digest, private, "registry.example.org/foreign", {})
+    put_bundle(repository, digest, private, statement("v1", digest, SIGNED, {}))
+
+
+def statement(version, digest, kind, predicate):
+    return json.dumps({
+        "_type": "https://in-toto.io/Statement/" + version,
         "subject": [{"name": "", "digest": {"sha256": digest[7:]}}],
-        "predicateType": "https://sigstore.dev/cosign/sign/v1", "predicate": {}}).encode())
+        "predicateType": kind, "predicate": predicate}).encode()
+
+
+def attest(path, repository, digest, kind, file):
+    with open(path, "rb") as f:
+        private = serialization.load_pem_private_key(f.read(), None)
+    with open(file) as f:
+        predicate = json.load(f)
+    envelope = json.dumps(envelope_of(private, statement("v0.1", digest, kind, predicate)))
+    put_tag(repository, digest, ".att", repository.put_blob(
+        envelope.encode(), "application/vnd.dsse.envelope.v1+json",
+        annotations={"dev.cosignproject.cosign/signature": "", "predicateType": kind}))
+    put_bundle(repository, digest, private, statement("v1", digest, kind, predicate))
+
+
+def certify(path, repository, digest):
+    """As keyless signing leaves them; and a bundle by the key that has log entries as well."""
+    with open(path, "rb") as f:
+        private = serialization.load_pem_private_key(f.read(), None)
+    entry = {"logIndex": "1", "kindVersion": {"kind": "dsse", "version": "0.0.1"},
+             "integratedTime": "1700000000", "canonicalizedBody": "e30="}
+    put_legacy(repository, digest, ec.generate_private_key(ec.SECP256R1()), "registry.example.org/x", {
+        "dev.sigstore.cosign/certificate": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        "dev.sigstore.cosign/bundle": json.dumps({"SignedEntryTimestamp": "AA==", "Payload": {}})})
+    put_bundle(repository, digest, ec.generate_private_key(ec.SECP256R1()),
+               statement("v1", digest, SIGNED, {}),
+               {"certificate": {"rawBytes": "AAAA"}, "tlogEntries": [entry]})
+    put_bundle(repository, digest, private, statement("v1", digest, SIGNED, {}),
+               {"publicKey": {"hint": "x"}, "tlogEntries": [entry],
+                "timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": "AAAA"}]}})
 
 
 def replay(repository, digest, other):
@@ -336,6 +383,10 @@ def main(what, *a):
         make_key(*a)
     elif what == "sign":
         sign(a[0], Repository(a[1], a[2]), a[3])
+    elif what == "attest":
+        attest(a[0], Repository(a[1], a[2]), *a[3:])
+    elif what == "certify":
+        certify(a[0], Repository(a[1], a[2]), a[3])
     elif what == "replay":
         replay(Repository(a[0], a[1]), a[2], a[3])
     elif what == "damage":
