@@ -183,6 +183,9 @@ stack() {
 	}
 	[ "$(layers inspect "docker://$REGISTRY/app:1")" = "" ]
 	[ "$(layers diff "docker://$REGISTRY/app:1" "docker://$REGISTRY/app:2")" = "1 1" ]
+	[ "$(layers diff "docker://$REGISTRY/app:1" "docker://$REGISTRY/app:2")" = "" ] # the store knows them now
+	[ "$(layers inspect --tree "docker://$REGISTRY/app:1")" = "1 1" ]
+	[ "$(layers lint "docker://$REGISTRY/app:1")" = "" ]
 	[ "$(layers lint --no-cache "docker://$REGISTRY/app:1")" = "1 1" ]
 	[ "$(layers test "docker://$REGISTRY/app:1")" = "1 1" ]
 	[ "$(layers sbom --scan "docker://$REGISTRY/app:1")" = "1 1" ]
