@@ -121,22 +121,39 @@ static bool is_system_dir(const char *path)
 	return str_equal(path, "proc") || str_equal(path, "sys") || str_equal(path, "dev");
 }
 
-static void search_below(image_file_fn *visit, void *user, int dirfd, const char *dir,
-			 unsigned depth)
+/* A process of ours would load nothing from where it may not look, nor what has just gone. */
+static bool holds_nothing(int sys_errno)
+{
+	return sys_errno == EACCES || sys_errno == EPERM || sys_errno == ENOENT ||
+	       sys_errno == ENOTDIR || sys_errno == ELOOP;
+}
+
+static int search_below(image_file_fn *visit, void *user, int dirfd, const char *dir,
+			unsigned depth, struct error *err)
 {
 	struct fs_names names = { 0 };
-	struct error ignored = { 0 };
+	struct error cause = { 0 };
+	int rc = 0;
 
-	if (depth > DEPTH_MAX || fs_list(dirfd, ".", &names, &ignored) < 0)
-		return;
-	for (size_t i = 0; i < names.len; i++) {
+	if (depth > DEPTH_MAX)
+		return 0;
+	if (fs_list(dirfd, ".", &names, &cause) < 0) {
+		if (holds_nothing(cause.sys_errno))
+			return 0;
+		*err = cause;
+		return error_wrap(err, "/%s", dir);
+	}
+	for (size_t i = 0; i < names.len && rc == 0; i++) {
 		cleanup_free char *path =
 			xasprintf("%s%s%s", dir, dir[0] ? "/" : "", names.items[i]);
 		struct fs_entry entry = { .path = path, .name = names.items[i], .dirfd = dirfd };
 		cleanup_fd int sub = -1;
 
-		if (fstatat(dirfd, entry.name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(dirfd, entry.name, &entry.st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (!holds_nothing(errno))
+				rc = error_set_errno(err, errno, "/%s", path);
 			continue;
+		}
 		if (!S_ISDIR(entry.st.st_mode)) {
 			visit(user, &entry);
 			continue;
@@ -145,9 +162,12 @@ static void search_below(image_file_fn *visit, void *user, int dirfd, const char
 			continue;
 		sub = openat(dirfd, entry.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (sub >= 0)
-			search_below(visit, user, sub, path, depth + 1);
+			rc = search_below(visit, user, sub, path, depth + 1, err);
+		else if (!holds_nothing(errno))
+			rc = error_set_errno(err, errno, "/%s", path);
 	}
 	fs_names_release(&names);
+	return rc;
 }
 
 int image_files(int rootfd, image_file_fn *visit, void *user, struct error *err)
@@ -156,8 +176,7 @@ int image_files(int rootfd, image_file_fn *visit, void *user, struct error *err)
 
 	if (fd < 0)
 		return error_set_errno(err, errno, "open the image's root");
-	search_below(visit, user, fd, "", 0);
-	return 0;
+	return search_below(visit, user, fd, "", 0, err);
 }
 
 /* What the loader opens when asked for the soname: the first directory that has the name. */
