@@ -355,7 +355,7 @@ check-slow: all ## faults of registries that take minutes to give up on
 check-cut-line: all ## 5 GB pushed through a line that is cut every 50 to 500 MB; skopeo beside it (needs 10 GB in CUTLINE_DIR)
 	@tests/tools/cut-line 5000 5
 
-check-flat-memory: all ## the memory of push, copy and pull at 10 layers of 2 GB (needs 6 GB in FLAT_DIR)
+check-flat-memory: all ## the memory of push, copy and pull at 10 layers of 2 GB (needs 20 GB of room in FLAT_DIR, and fills some of it)
 	@tests/tools/flat-memory 10 2000
 
 check-registry-faults: ## the tests that docs/registry-faults.md names exist

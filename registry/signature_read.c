@@ -149,8 +149,8 @@ static int check_payload(struct verifying *v, struct signature_found *f, struct 
 		return refuse_for(v, f, "the signature is no base64");
 	signer = signer_of(v, payload, strbuf_slice(&signature));
 	if (!signer)
-		return refuse_for(v, f,
-				  certified ? by_certificate : "is not by this key, or was altered");
+		return refuse_for(
+			v, f, certified ? by_certificate : "is not by this key, or was altered");
 	f->key = signer->name;
 	if (simple_signing_parse(payload, &said, &err) < 0)
 		return refuse(v, f, &err);
@@ -237,10 +237,10 @@ static int check_simple_layer(struct verifying *v, const char *name, const struc
 		return 0;
 	f = add(v, SIGNATURE_LEGACY, name);
 	got = get_blob(v, f, layer, PAYLOAD_BYTES_MAX, &payload, err);
-	return got <= 0 ? got : check_payload(
-					   v, f, strbuf_slice(&payload), encoded,
-					   json_object_get(layer->annotations,
-							   ANNOTATION_CERTIFICATE) != NULL);
+	return got <= 0 ? got
+			: check_payload(v, f, strbuf_slice(&payload), encoded,
+					json_object_get(layer->annotations,
+							ANNOTATION_CERTIFICATE) != NULL);
 }
 
 /*
