@@ -1,6 +1,7 @@
 #include "builder/publish.h"
 
 #include "base/process.h"
+#include "base/sink_file.h"
 #include "base/vec.h"
 #include "builder/workdir.h"
 #include "oci/docker_write.h"
@@ -101,7 +102,7 @@ static int write_layout(struct publication *p, const char *dir, const char *tag,
 	return rc;
 }
 
-/* Write one file through `write`: it appears when it is complete. Missing folders are made. */
+/* Writes one file through `write`. */
 struct file_writer {
 	int (*write)(struct publication *p, const char *layout, const char *tag, struct sink *sink,
 		     struct error *err);
@@ -109,28 +110,17 @@ struct file_writer {
 	const char *layout, *tag;
 };
 
-static int write_file(const struct file_writer *w, const char *file, struct error *err)
+/* A sink_file_fn. */
+static int write_through(void *user, struct sink *sink, struct error *err)
 {
-	const char *slash = strrchr(file, '/');
-	cleanup_free char *parent =
-		slash ? xstrndup(file, (size_t)(slash - file) + 1) : xstrdup(".");
-	cleanup_fd int dirfd = -1;
-	cleanup_pending struct fs_pending pending = { .fd = -1 }; /* goes before dirfd */
-	cleanup_sink struct sink *sink = NULL;
+	const struct file_writer *w = user;
 
-	if (fs_mkdirs(AT_FDCWD, parent, err) < 0)
-		return -1;
-	dirfd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0)
-		return error_set_errno(err, errno, "open the folder of %s", file);
-	if (fs_pending_open(dirfd, &pending, err) < 0)
-		return -1;
-	sink = sink_fd_early(pending.fd, file);
-	if (w->write(w->publication, w->layout, w->tag, sink, err) < 0)
-		return -1;
-	if (fdatasync(pending.fd) < 0 && errno != EINVAL && errno != EROFS)
-		return error_set_errno(err, errno, "bring %s to the disk", file);
-	return fs_pending_commit(&pending, slash ? slash + 1 : file, 0644, err);
+	return w->write(w->publication, w->layout, w->tag, sink, err);
+}
+
+static int write_file(struct file_writer *w, const char *file, struct error *err)
+{
+	return sink_file_write(file, write_through, w, err);
 }
 
 static int write_oci_archive(struct publication *p, const char *layout, const char *tag,

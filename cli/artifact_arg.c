@@ -6,7 +6,6 @@
 void artifact_arg_release(struct artifact_arg *a)
 {
 	artifact_place_close(a->place);
-	client_repository_close(a->repository);
 	strbuf_release(&a->text);
 	arena_release(&a->arena);
 	*a = (struct artifact_arg){ 0 };
@@ -46,18 +45,21 @@ static int read_subject(struct artifact_arg *a, const char *name, const char *wh
 	return 0;
 }
 
+struct artifact_place *artifact_arg_place(const struct reference *ref, enum client_access access,
+					  const struct client_options *client, struct error *err)
+{
+	return artifact_registry(
+		client_repository_open(ref->registry, ref->repository, access, client, err));
+}
+
 static int open_registry(const struct reference *ref, const char *name, enum client_access access,
 			 const struct client_options *client, struct artifact_arg *out,
 			 struct error *err)
 {
 	out->reference = arena_printf(&out->arena, "%s/%s%s%s", ref->registry, ref->repository,
 				      ref->tag ? ":" : "", ref->tag ? ref->tag : "");
-	out->repository =
-		client_repository_open(ref->registry, ref->repository, access, client, err);
-	if (!out->repository)
-		return -1;
-	out->place = artifact_registry(out->repository);
-	return read_subject(out, name, out->reference, err);
+	out->place = artifact_arg_place(ref, access, client, err);
+	return out->place ? read_subject(out, name, out->reference, err) : -1;
 }
 
 int artifact_arg_open_digest(const struct reference *ref, const struct digest *digest,
@@ -75,9 +77,9 @@ static int open_layout(const struct image_name *name, struct artifact_arg *out, 
 	struct descriptor desc;
 	char digest[DIGEST_TEXT_MAX];
 
-	if (!layout)
-		return -1;
 	out->place = artifact_layout(layout);
+	if (!out->place)
+		return -1;
 	if (layout_resolve(layout, name->tag, &out->arena, &desc, err) < 0 ||
 	    read_subject(out, digest_text(&desc.digest, digest), name->text, err) < 0)
 		return -1;

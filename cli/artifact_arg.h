@@ -10,7 +10,6 @@
 
 struct artifact_arg {
 	struct arena arena;
-	struct client_repository *repository; /* NULL: a layout's */
 	struct artifact_place *place;
 	struct descriptor subject; /* what the name stands for */
 	struct strbuf text;        /* its exact bytes */
@@ -38,6 +37,10 @@ void artifact_arg_release(struct artifact_arg *a);
  */
 int artifact_arg_images(struct artifact_arg *a, struct artifact_list *out,
 			struct error *err) MUST_USE;
+/* A registry's repository as the place of what is attached to images. NULL on error. */
+struct artifact_place *artifact_arg_place(const struct reference *ref, enum client_access access,
+					  const struct client_options *client,
+					  struct error *err) MUST_USE;
 /* The values of --annotation KEY=VALUE, or NULL when there are none; json_decref. ERROR_USAGE. */
 int artifact_arg_annotations(const struct invocation *in, json_t **out, struct error *err) MUST_USE;
 

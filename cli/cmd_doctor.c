@@ -113,7 +113,8 @@ const struct command command_doctor = {
 	.description =
 		"Opens uploads to the repository and gives them up again: which ways of uploading\n"
 		"the registry takes, how large a request may be, whether an upload outlives a cut\n"
-		"connection, mounts, referrers, ranges. About 3 MB are sent; nothing is left "
+		"connection, mounts, referrers, removal, ranges. About 3 MB are sent; nothing is "
+		"left "
 		"there.\n"
 		"What pushes can use is kept for 30 days in $XDG_STATE_HOME/gpuimg/hosts.\n"
 		"Credentials that may push to the repository are needed.",

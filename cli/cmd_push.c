@@ -16,6 +16,8 @@ static const struct option options[] = {
 	  .value = "KIND",
 	  .help = "upload as this kind of registry wants it, whatever its name says" },
 	{ .name = "parallel", .letter = 'j', .value = "N", .help = "blobs to send at once (4)" },
+	{ .name = "if-unchanged",
+	  .help = "stop when somebody else moves the tag during the push, as far as that shows" },
 	PUSH_EXTRAS_OPTIONS,
 	REFERRERS_OPTION,
 	{ 0 },
@@ -68,6 +70,7 @@ static int take_options(const struct invocation *in, struct push_arguments *a, s
 	vec_push(&a->mounts, NULL);
 	a->request.mount_from = a->mounts.items;
 	a->request.parallel = (unsigned)parallel;
+	a->request.if_unchanged = option_given(in, "if-unchanged");
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/image_arg.h"
 
+#include "cli/no_core.h"
 #include "registry/transfer.h"
 
 /* Unlike option_text, for commands that may not have the option at all. */
@@ -12,11 +13,18 @@ static const char *platform_option(const struct invocation *in)
 	return NULL;
 }
 
+static struct image_source *remote_source(const struct image_name *name, struct error *err)
+{
+	static const struct client_options options = { 0 }; /* outlives every source */
+
+	no_core();
+	return registry_source(&name->ref, &options, err);
+}
+
 static int open_remote(const struct image_name *name, const struct platform *platform,
 		       struct image *out, struct error *err)
 {
-	static const struct client_options options = { 0 }; /* outlives every source */
-	struct image_source *source = registry_source(&name->ref, &options, err);
+	struct image_source *source = remote_source(name, err);
 
 	return source ? image_open_source(source, name->text, platform, out, err) : -1;
 }
@@ -39,13 +47,12 @@ int image_arg_open(const struct invocation *in, const char *text, struct image *
 
 struct image_source *image_arg_source(const char *text, struct error *err)
 {
-	static const struct client_options options = { 0 };
 	cleanup_arena struct arena arena = { 0 };
 	struct image_name name;
 
 	if (image_name_parse(text, &arena, &name, err) < 0)
 		return NULL;
 	if (name.transport == TRANSPORT_DOCKER)
-		return registry_source(&name.ref, &options, err);
+		return remote_source(&name, err);
 	return image_source_open(&name, err);
 }

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/sink_file.h"
 #include "builder/workdir.h"
 #include "cli/interrupt.h"
 #include "cli/push_extras.h"
@@ -153,41 +154,21 @@ static int write_docker(const char *dir, const char *reference, struct sink *sin
 	return docker_archive_write(&image, sizes, reference, sink, err);
 }
 
-static int write_content(const struct destination *to, const char *dir, const char *name,
-			 struct sink *sink, struct error *err)
+struct archive {
+	const struct destination *to;
+	const char *dir, *name;
+};
+
+/* A sink_file_fn. */
+static int write_archive(void *user, struct sink *sink, struct error *err)
 {
+	const struct archive *a = user;
 	cleanup_layout struct layout *layout = NULL;
 
-	if (to->kind == TO_DOCKER_ARCHIVE)
-		return write_docker(dir, name, sink, err);
-	layout = layout_open(dir, err);
-	return layout ? layout_archive(layout, name, sink, err) : -1;
-}
-
-/* The archive appears when it is complete. */
-static int write_archive(const struct destination *to, const char *dir, const char *name,
-			 struct error *err)
-{
-	const char *slash = strrchr(to->path, '/');
-	cleanup_free char *parent =
-		slash ? xstrndup(to->path, (size_t)(slash - to->path) + 1) : xstrdup(".");
-	cleanup_fd int dirfd = -1;
-	cleanup_pending struct fs_pending pending = { .fd = -1 }; /* goes before dirfd */
-	cleanup_sink struct sink *sink = NULL;
-
-	if (fs_mkdirs(AT_FDCWD, parent, err) < 0)
-		return -1;
-	dirfd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0)
-		return error_set_errno(err, errno, "open the folder of %s", to->path);
-	if (fs_pending_open(dirfd, &pending, err) < 0)
-		return -1;
-	sink = sink_fd_early(pending.fd, to->path);
-	if (write_content(to, dir, name, sink, err) < 0)
-		return -1;
-	if (fdatasync(pending.fd) < 0 && errno != EINVAL && errno != EROFS)
-		return error_set_errno(err, errno, "bring %s to the disk", to->path);
-	return fs_pending_commit(&pending, slash ? slash + 1 : to->path, 0644, err);
+	if (a->to->kind == TO_DOCKER_ARCHIVE)
+		return write_docker(a->dir, a->name, sink, err);
+	layout = layout_open(a->dir, err);
+	return layout ? layout_archive(layout, a->name, sink, err) : -1;
 }
 
 /* One copy. */
@@ -268,6 +249,7 @@ static int to_files(struct running *r, struct error *err)
 	cleanup_free char *partials = store ? fs_join(store_path(store), "partials") : NULL;
 	cleanup_workdir char *aside = NULL;
 	struct pull_result result = { 0 };
+	struct archive archive;
 	struct pull_request request = { .source = r->source,
 					.partials = partials,
 					.layout = r->to.path,
@@ -295,7 +277,8 @@ static int to_files(struct running *r, struct error *err)
 	if (with_referrers(c) && push_extras_copy(c->in, c->registry, &c->from, NULL,
 						  request.layout, &result.root, err) < 0)
 		return -1;
-	if (aside && write_archive(&r->to, aside, name, err) < 0)
+	archive = (struct archive){ &r->to, aside, name };
+	if (aside && sink_file_write(r->to.path, write_archive, &archive, err) < 0)
 		return -1;
 	report(r, &result);
 	return 0;

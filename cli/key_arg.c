@@ -1,9 +1,9 @@
 #include "cli/key_arg.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <termios.h>
 
+#include "cli/no_core.h"
 #include "base/fs.h"
 #include "formats/key_file.h"
 #include "formats/pem.h"
@@ -145,12 +145,11 @@ static void warn_readable(const struct invocation *in, const char *text, struct 
 
 struct key *key_arg_private(const struct invocation *in, const char *text, struct error *err)
 {
-	static const struct rlimit no_core = { 0, 0 };
 	cleanup_secret struct strbuf pem = { 0 };
 	struct asking asking = { in, text };
 	struct key *k;
 
-	setrlimit(RLIMIT_CORE, &no_core);
+	no_core();
 	if (read_text(text, &pem, err) < 0) {
 		error_wrap(err, "key");
 		return NULL;

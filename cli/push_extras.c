@@ -1,6 +1,7 @@
 #include "cli/push_extras.h"
 
 #include "builder/attachments.h"
+#include "cli/artifact_arg.h"
 #include "oci/mediatype.h"
 
 struct key *push_extras_key(const struct invocation *in, struct error *err)
@@ -11,11 +12,6 @@ struct key *push_extras_key(const struct invocation *in, struct error *err)
 }
 
 /* Signing and attaching. */
-
-static bool same_repository(const struct reference *a, const struct reference *b)
-{
-	return str_equal(a->registry, b->registry) && str_equal(a->repository, b->repository);
-}
 
 /* Whether the store knows what was said of one of the images. */
 static bool is_known(struct image_source *source, struct store *store)
@@ -72,7 +68,7 @@ static int put_everywhere(struct putting *p, const struct reference *to, size_t 
 		bool first = true;
 
 		for (size_t k = 0; k < i; k++)
-			first &= !same_repository(&to[k], &to[i]);
+			first &= !reference_same_repository(&to[k], &to[i]);
 		if ((first || p->key) && put_beside(p, &to[i], first, root, err) < 0)
 			return -1;
 	}
@@ -117,65 +113,34 @@ int push_extras_put(const struct invocation *in, struct registry_arg *registry,
 
 /* Copying. */
 
-/* Where artifacts are read from, or put. */
-struct end {
-	struct client_repository *repository;
-	struct artifact_place *place;
-};
-
-static void end_release(struct end *e)
-{
-	artifact_place_close(e->place);
-	client_repository_close(e->repository);
-}
-
-static int open_registry_end(const struct reference *ref, enum client_access access,
-			     const struct client_options *client, struct end *out,
-			     struct error *err)
-{
-	out->repository =
-		client_repository_open(ref->registry, ref->repository, access, client, err);
-	if (!out->repository)
-		return -1;
-	out->place = artifact_registry(out->repository);
-	return 0;
-}
-
-static int open_layout_end(struct layout *layout, struct end *out)
-{
-	if (!layout)
-		return -1;
-	out->place = artifact_layout(layout);
-	return 0;
-}
-
-static int open_from(const struct image_name *from, const struct client_options *client,
-		     struct end *out, struct error *err)
+static struct artifact_place *open_from(const struct image_name *from,
+					const struct client_options *client, struct error *err)
 {
 	if (from->transport == TRANSPORT_DOCKER)
-		return open_registry_end(&from->ref, CLIENT_PULL, client, out, err);
+		return artifact_arg_place(&from->ref, CLIENT_PULL, client, err);
 	if (from->transport == TRANSPORT_OCI)
-		return open_layout_end(layout_open(from->path, err), out);
-	return error_set(err, ERROR_USAGE,
-			 "'%s': --with-referrers reads registries and layouts; archives hold no "
-			 "more than their image",
-			 from->text);
+		return artifact_layout(layout_open(from->path, err));
+	error_set(err, ERROR_USAGE,
+		  "'%s': --with-referrers reads registries and layouts; archives hold no more than "
+		  "their image",
+		  from->text);
+	return NULL;
 }
 
-static int copy_subject(struct end *from, struct end *to, const struct digest *subject,
-			size_t *count, struct error *err)
+static int copy_subject(struct artifact_place *from, struct artifact_place *to,
+			const struct digest *subject, size_t *count, struct error *err)
 {
 	size_t copied;
 
-	if (artifact_copy(from->place, to->place, subject, &copied, err) < 0)
+	if (artifact_copy(from, to, subject, &copied, err) < 0)
 		return -1;
 	*count += copied;
 	return 0;
 }
 
 /* Of the root and, when it is an index, of each of its images. */
-static int copy_all(struct end *from, struct end *to, const struct digest *root, size_t *count,
-		    struct error *err)
+static int copy_all(struct artifact_place *from, struct artifact_place *to,
+		    const struct digest *root, size_t *count, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
@@ -184,8 +149,7 @@ static int copy_all(struct end *from, struct end *to, const struct digest *root,
 	struct descriptor desc;
 	char name[DIGEST_TEXT_MAX];
 
-	if (to->place->ops->get_manifest(to->place, digest_text(root, name), &arena, &text, &desc,
-					 err) < 0 ||
+	if (to->ops->get_manifest(to, digest_text(root, name), &arena, &text, &desc, err) < 0 ||
 	    copy_subject(from, to, root, count, err) < 0)
 		return -1;
 	if (index_parse(strbuf_slice(&text), &arena, &index, &ignored) < 0)
@@ -201,16 +165,14 @@ int push_extras_copy(const struct invocation *in, struct registry_arg *registry,
 		     const struct image_name *from, const struct reference *to, const char *layout,
 		     const struct digest *root, struct error *err)
 {
-	cleanup(end_release) struct end source = { 0 }, destination = { 0 };
+	cleanup_artifact_place struct artifact_place *source = NULL, *destination = NULL;
 	size_t count = 0;
-	int rc = open_from(from, &registry->client, &source, err);
 
-	if (rc == 0)
-		rc = to ? open_registry_end(to, CLIENT_PUSH, &registry->client, &destination, err)
-			: open_layout_end(layout_create(layout, err), &destination);
-	if (rc == 0)
-		rc = copy_all(&source, &destination, root, &count, err);
-	if (rc < 0)
+	source = open_from(from, &registry->client, err);
+	if (source)
+		destination = to ? artifact_arg_place(to, CLIENT_PUSH, &registry->client, err)
+				 : artifact_layout(layout_create(layout, err));
+	if (!destination || copy_all(source, destination, root, &count, err) < 0)
 		return error_wrap(err, "referrers");
 	out_note(in->out, "%zu attached documents copied", count);
 	return 0;

@@ -1,7 +1,6 @@
 #include "cli/registry_arg.h"
 
-#include <sys/resource.h>
-
+#include "cli/no_core.h"
 #include "registry/persona.h"
 
 enum { PASSWORD_BYTES_MAX = 64 * 1024 };
@@ -53,12 +52,11 @@ static void show_note(void *user, enum client_note kind, const char *text)
 int registry_arg_take(const struct invocation *in, const char *what, struct registry_arg *out,
 		      struct error *err)
 {
-	static const struct rlimit no_core = { 0 }; /* passwords stand in it */
 	struct client_options *c = &out->client;
 	const char *realm;
 
 	pthread_mutex_init(&out->lock, NULL);
-	setrlimit(RLIMIT_CORE, &no_core);
+	no_core();
 	out->out = in->out;
 	out->progress = progress_start(in, what);
 	for (size_t n = 0; (realm = option_nth(in, "allow-realm", n)); n++)

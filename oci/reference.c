@@ -16,6 +16,11 @@ static bool is_alnum(uint8_t c)
 	return is_lower_alnum(c) || (c >= 'A' && c <= 'Z');
 }
 
+bool reference_same_repository(const struct reference *a, const struct reference *b)
+{
+	return str_equal(a->registry, b->registry) && str_equal(a->repository, b->repository);
+}
+
 bool reference_tag_valid(const char *tag)
 {
 	size_t len = strlen(tag);

@@ -27,6 +27,8 @@ int reference_parse(const char *text, struct arena *arena, struct reference *out
 		    struct error *err) MUST_USE;
 /* "registry/repository:tag@digest", in `arena`. */
 const char *reference_text(const struct reference *r, struct arena *arena);
+/* Of one repository, whatever tag and digest. */
+bool reference_same_repository(const struct reference *a, const struct reference *b);
 /* [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127} */
 bool reference_tag_valid(const char *tag);
 /*

@@ -58,9 +58,12 @@ void artifact_place_close(struct artifact_place *p);
 DEFINE_CLEANUP(struct artifact_place *, artifact_place_close)
 #define cleanup_artifact_place cleanup(artifact_place_close_p)
 
-/* A repository, borrowed, opened for CLIENT_PULL, or CLIENT_PUSH when something is put. */
+/*
+ * A repository, opened for CLIENT_PULL, or CLIENT_PUSH when something is put. It goes with the
+ * place. NULL of NULL, so that an error of opening passes through.
+ */
 struct artifact_place *artifact_registry(struct client_repository *r);
-/* A layout, which is taken. */
+/* The same of a layout. */
 struct artifact_place *artifact_layout(struct layout *l);
 
 /* "sha256-<hex>" and a suffix ("", ".sig", ".att"); heap. */

@@ -105,8 +105,11 @@ struct artifact_place *artifact_layout(struct layout *l)
 						       .get_blob = get_blob,
 						       .put_blob = put_blob,
 						       .close = close_place };
-	struct layout_place *p = xcalloc(1, sizeof(*p));
+	struct layout_place *p;
 
+	if (!l)
+		return NULL;
+	p = xcalloc(1, sizeof(*p));
 	p->base.ops = &ops;
 	p->layout = l;
 	return &p->base;

@@ -9,7 +9,7 @@ enum { GET_TRIES = 5, PAGES_MAX = 100, PAGE_BYTES_MAX = 8 * 1024 * 1024 };
 
 struct registry_place {
 	struct artifact_place base;
-	struct client_repository *repository; /* borrowed */
+	struct client_repository *repository;
 	struct client *client;
 	struct upload_host *host; /* NULL until something is sent */
 };
@@ -163,6 +163,7 @@ static void close_place(struct artifact_place *base)
 	if (p->host)
 		upload_host_close(p->host);
 	client_free(p->client);
+	client_repository_close(p->repository);
 	free(p);
 }
 
@@ -174,8 +175,11 @@ struct artifact_place *artifact_registry(struct client_repository *r)
 						       .put_blob = put_blob,
 						       .list = list,
 						       .close = close_place };
-	struct registry_place *p = xcalloc(1, sizeof(*p));
+	struct registry_place *p;
 
+	if (!r)
+		return NULL;
+	p = xcalloc(1, sizeof(*p));
 	p->base.ops = &ops;
 	p->repository = r;
 	p->client = client_new(r);

@@ -312,6 +312,34 @@ static void measure_referrers(struct doctor *d)
 		     last_words(d, words));
 }
 
+/* Whether images may be removed: asked of one that is not there. */
+static void measure_delete(struct doctor *d)
+{
+	struct digest nothing = digest_of(slice_str("gpuimg doctor, no such manifest"));
+	char text[DIGEST_TEXT_MAX], words[96];
+	const char *name = client_repository_name(client_repository_of(d->c));
+	cleanup_free char *url = client_url(d->c, "manifests", digest_text(&nothing, text));
+	cleanup_free char *scope = xasprintf("repository:%s:delete", name);
+	struct http_request request = { .method = "DELETE", .url = url };
+	cleanup_response struct http_response r = { 0 };
+	struct error ignored = { 0 };
+	int rc;
+
+	client_also_scope(d->c, scope);
+	rc = client_request(d->c, "DELETE manifest", &request, &r, &ignored);
+	client_also_scope(d->c, NULL);
+	if (rc == 0 && (r.status == 404 || r.status / 100 == 2))
+		find(d, "delete", ANSWER_YES, "images may be removed by their digest");
+	else if (r.status == 401 || r.status == 403)
+		find(d, "delete", ANSWER_NO, "these credentials may not remove images (%s)",
+		     last_words(d, words));
+	else if (r.status == 400 || r.status == 405 || r.status == 501)
+		find(d, "delete", ANSWER_NO, "images cannot be removed (%s)", last_words(d, words));
+	else
+		find(d, "delete", ANSWER_UNKNOWN, "whether images may be removed is open (%s)",
+		     rc < 0 ? "no answer, or no token for it" : last_words(d, words));
+}
+
 /* The digest of some blob of the repository: the configuration of its first tag. */
 static bool some_blob(struct doctor *d, char digest[DIGEST_TEXT_MAX])
 {
@@ -393,6 +421,7 @@ int doctor_measure(struct client *c, struct doctor_report *out, struct error *er
 	measure_limit(&d);
 	measure_mount(&d);
 	measure_referrers(&d);
+	measure_delete(&d);
 	measure_ranges(&d);
 	out->persona = doctor_persona(by_name, &out->facts, d.counts, d.least);
 	out->facts.persona = out->persona;

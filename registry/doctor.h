@@ -4,8 +4,8 @@
  *
  * Asked is: which ways of uploading it takes, from how many bytes on a request is refused (without
  * sending them: by Expect: 100-continue), whether a session outlives a cut request, how it counts,
- * whether a mount that finds nothing opens a session, the referrers API, and ranges of blobs when
- * the repository holds an image.
+ * whether a mount that finds nothing opens a session, the referrers API, whether images may be
+ * removed (asked of one that is not there), and ranges of blobs when the repository holds an image.
  */
 #ifndef REGISTRY_DOCTOR_H
 #define REGISTRY_DOCTOR_H

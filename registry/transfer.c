@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "base/vec.h"
 #include "registry/push_plan.h"
+#include "registry/tag_state.h"
 #include "registry/upload.h"
 
 enum { PARALLEL_DEFAULT = 4 };
@@ -18,6 +19,7 @@ struct pusher {
 	struct client_repository *repository;
 	struct upload_host *host;
 	VEC(const char *) mount_from; /* NULL-terminated */
+	VEC(struct tag_state) before; /* per destination of the request; empty: they may change */
 	pthread_mutex_t lock;         /* of all below, and of source->ops->blob */
 	VEC(struct client *) idle;
 	uint64_t done_bytes, total_bytes;
@@ -217,9 +219,38 @@ static int put_document(struct client *c, const struct push_plan_manifest *m, co
 				   m->desc.media_type, strbuf_slice(&m->text), err);
 }
 
-static bool same_repository(const struct reference *a, const struct reference *b)
+/* What the tags stand for before anything is sent, when that is to count. */
+static int note_tags(struct pusher *p, size_t destination, struct error *err)
 {
-	return str_equal(a->registry, b->registry) && str_equal(a->repository, b->repository);
+	const struct push_request *r = p->request;
+	cleanup_client struct client *c = client_new(p->repository);
+
+	for (size_t i = 0; r->if_unchanged && i < r->destination_count; i++) {
+		struct tag_state *state = vec_add(&p->before);
+
+		*state = (struct tag_state){ 0 };
+		if (r->destinations[i].tag &&
+		    reference_same_repository(&r->destinations[i], &r->destinations[destination]) &&
+		    tag_state_read(c, r->destinations[i].tag, state, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The root under one name: looked at before, and after, when somebody else may not move it. */
+static int put_root(struct pusher *p, struct client *c, const struct push_plan_manifest *root,
+		    size_t index, struct error *err)
+{
+	const char *tag = p->request->destinations[index].tag;
+	const struct tag_state *before = tag && p->before.len ? &p->before.items[index] : NULL;
+	const struct digest *ours = &root->desc.digest;
+	const struct tag_state put = { .exists = true, .digest = *ours };
+
+	if (before && tag_state_unchanged(c, tag, before, ours, err) < 0)
+		return -1;
+	if (put_document(c, root, tag, err) < 0)
+		return -1;
+	return before ? tag_state_unchanged(c, tag, &put, ours, err) : 0;
 }
 
 /* Children by digest, then the root by each name that it is to have in this repository. */
@@ -234,8 +265,8 @@ static int put_manifests(struct pusher *p, struct client *c, size_t destination,
 		if (put_document(c, &p->plan->manifests.items[i], NULL, err) < 0)
 			return -1;
 	for (size_t i = destination; i < r->destination_count; i++)
-		if (same_repository(&r->destinations[i], here) &&
-		    put_document(c, root, r->destinations[i].tag, err) < 0)
+		if (reference_same_repository(&r->destinations[i], here) &&
+		    put_root(p, c, root, i, err) < 0)
 			return -1;
 	return 0;
 }
@@ -287,11 +318,14 @@ static int push_opened(struct pusher *p, size_t destination, struct push_blob *b
 	p->host = upload_host_open(r->client.state_dir, r->destinations[destination].registry,
 				   client_repository_realm_service(p->repository), r->persona);
 	find_mounts(p, destination);
-	rc = push_all(p, destination, blobs, err);
+	rc = note_tags(p, destination, err);
+	if (rc == 0)
+		rc = push_all(p, destination, blobs, err);
 	for (size_t i = 0; i < p->idle.len; i++)
 		client_free(p->idle.items[i]);
 	vec_release(&p->idle);
 	vec_release(&p->mount_from);
+	vec_release(&p->before);
 	upload_host_close(p->host);
 	pthread_mutex_destroy(&p->lock);
 	return rc;
@@ -351,7 +385,7 @@ static struct push_blob *add_blobs(struct push_result *out, const struct push_pl
 static bool pushed_before(const struct push_request *r, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (same_repository(&r->destinations[i], &r->destinations[index]))
+		if (reference_same_repository(&r->destinations[i], &r->destinations[index]))
 			return true;
 	return false;
 }

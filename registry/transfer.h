@@ -51,6 +51,7 @@ struct push_request {
 					* may have blobs; NULL-terminated, may be NULL */
 	const struct persona *persona; /* how the registries want uploads; NULL: as is known */
 	unsigned parallel;             /* blobs at once; 0: 4 */
+	bool if_unchanged;             /* a tag that somebody moves meanwhile is an error */
 	push_progress_fn *progress;    /* NULL: none */
 	void *progress_user;
 };
@@ -71,7 +72,8 @@ void push_result_release(struct push_result *r);
  * Push the source's image, or index with all its images, to each destination.
  * Errors: ERROR_USAGE a destination's digest is not the image's, or an unpacked root; ERROR_FORMAT,
  * ERROR_INTEGRITY the source's documents or blobs; ERROR_LIMIT more than 4096 manifests or
- * 8 levels; those of client.h. What was sent before an error stays, and the next push skips it.
+ * 8 levels; with `if_unchanged` those of tag_state.h; those of client.h. What was sent before an
+ * error stays, and the next push skips it.
  */
 int transfer_push(const struct push_request *request, struct push_result *out,
 		  struct error *err) MUST_USE;

@@ -36,6 +36,30 @@ remembered() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 	[[ "${lines[0]}" == "http://$REGISTRY behaves like distribution" ]]
 }
 
+@test "whether images may be removed is measured, and nothing is" {
+	start_registry_token joe s3cret-canary
+	docker_config joe s3cret-canary
+	doctor
+	[ "$(answer delete)" = yes ]
+	stop_registry
+	start_registry_with
+	sed -i 's/delete: {enabled: true}/delete: {enabled: false}/' "$REGISTRY_DIR/config.yml"
+	kill "$REGISTRY_PID" && wait "$REGISTRY_PID" || true
+	docker-registry serve "$REGISTRY_DIR/config.yml" >"$REGISTRY_DIR/log" 2>&1 3>&- &
+	REGISTRY_PID=$!
+	while ! curl -so ping "http://$REGISTRY/v2/"; do sleep 0.05; done
+	doctor
+	[ "$(answer delete)" = no ]
+	[[ "$output" == *"images cannot be removed (answers 405"* ]]
+	start_persona v3
+	doctor
+	[ "$(answer delete)" = yes ]
+	start_persona artifactory
+	doctor
+	[ "$(answer delete)" = no ]
+	[[ "$output" == *"may not remove images (answers 403"* ]]
+}
+
 @test "kinds are told apart by what they do" {
 	local kind want
 	for pair in v3:distribution-3 quay:quay ecr:ecr gar:google artifactory:artifactory dead:distribution zot:distribution; do

@@ -30,10 +30,15 @@ need_foreign() {
 		skip "python3-cryptography and python3-nacl are not installed"
 }
 
-# A registry that keeps the list of referrers under a tag, or with "api" itself; the image app:1.
-start_pushed() {
-	if [ "${1:-}" = api ]; then start_persona zot; else start_registry; fi
-	make_layout
+# docker-registry, which keeps the list of referrers under a tag, or a persona of a kind ("api": one
+# that keeps it itself); the image app:1.
+start_pushed() { # [KIND]
+	case ${1:-docker-registry} in
+	docker-registry) start_registry ;;
+	api) start_persona zot ;;
+	*) start_persona "$1" ;;
+	esac
+	[ -e layout ] || make_layout
 	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/app:1"
 	IMAGE=docker://$REGISTRY/app:1
 }
@@ -237,16 +242,54 @@ start_pushed() {
 	run -2 gpuimg copy --with-referrers "$IMAGE" oci-archive:app.tar
 }
 
-@test "two that sign at the same time: both signatures stay" {
-	need_foreign
-	start_pushed
+@test "R2 two that sign at the same time: both signatures stay" {
+	local pids
 	for k in a b c d; do gpuimg keygen -q --plain "$k"; done
-	for k in a b c d; do gpuimg sign -q --key "$k.key" "$IMAGE" & done
-	wait $(jobs -p | grep -v "^$REGISTRY_PID$")
-	for k in a b c d; do
-		run -0 gpuimg verify --key "$k.pub" "$IMAGE"
-		[ "$(grep -c '^  good' <<<"$output")" = 2 ]
+	for kind in docker-registry v3 api; do
+		start_pushed $kind
+		pids=()
+		for k in a b c d; do
+			gpuimg sign -q --key "$k.key" "$IMAGE" 3>&- &
+			pids+=($!)
+		done
+		wait "${pids[@]}"
+		for k in a b c d; do
+			run -0 gpuimg verify --key "$k.pub" "$IMAGE"
+			[ "$(grep -c '^  good' <<<"$output")" = 2 ]
+		done
+		[ $kind != docker-registry ] || stop_registry
 	done
+}
+
+@test "R1 a registry without the list of referrers, whatever it says of it: the tag" {
+	local rule
+	gpuimg keygen -q --plain mine
+	for kind in docker-registry v3; do
+		for rule in "" "GET referrers * status 405" "GET referrers * status 400"; do
+			start_pushed $kind
+			start_proxy ${rule:+"$rule"}
+			IMAGE=docker://$REGISTRY/app:1
+			gpuimg sign -q --key mine.key --format bundle "$IMAGE"
+			curl -sfo list.json -H 'Accept: application/vnd.oci.image.index.v1+json' "http://$REGISTRY/v2/app/manifests/${DIGEST/:/-}"
+			[ "$(jq '.manifests | length' list.json)" = 1 ]
+			run -0 gpuimg verify --key mine.pub "$IMAGE"
+			[ $kind != docker-registry ] || stop_registry
+		done
+	done
+}
+
+@test "R3 a list that the registry does not filter: what is wanted is picked out" {
+	gpuimg keygen -q --plain mine
+	start_pushed api
+	echo '{}' >vex.json
+	gpuimg sign -q --key mine.key --format bundle "$IMAGE"
+	gpuimg attest -q --key mine.key --format bundle --type openvex --predicate vex.json "$IMAGE"
+	gpuimg attest -q --key mine.key --format bundle --type spdx --predicate vex.json "$IMAGE"
+	[ "$(curl -sf "http://$REGISTRY/v2/app/referrers/$DIGEST?artifactType=none" | jq '.manifests | length')" = 2 ] # a page of all
+	run -0 gpuimg verify --key mine.pub -o json "$IMAGE"
+	[ "$(jq '.judged[0].found | length' <<<"$output")" = 1 ]
+	run -0 gpuimg verify --key mine.pub --attestation spdx "$IMAGE"
+	run -1 gpuimg verify --key mine.pub --attestation cyclonedx "$IMAGE"
 }
 
 @test "no password, key or credential is seen: arguments, -vv, errors, state, registry" {

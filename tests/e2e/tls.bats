@@ -88,3 +88,10 @@ restart() {
 		HTTPS_PROXY=http://127.0.0.1:$PORT NO_PROXY=127.0.0.1 push -q
 	done
 }
+
+@test "T6 a name that nobody knows, and a port where nobody listens, are told apart, at once" {
+	run -3 gpuimg push oci:layout:v1 docker://no-such-host.invalid/app:1
+	[[ "$output" == *no-such-host.invalid*esolve* ]]
+	run -3 gpuimg push oci:layout:v1 docker://127.0.0.1:1/app:1
+	[[ "$output" == *127.0.0.1:1*onnect* ]]
+}

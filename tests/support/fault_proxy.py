@@ -14,10 +14,24 @@ WHICH counts the requests that match METHOD ("-": any) and REGEX (of the path an
   limit N        answer 413 when the body is longer than N bytes
   limitcut N     reset the connection after N bytes when the body is longer
   buffer         read the whole body before passing it on, as nginx does by default
+  replace S [H]  pass the request on, and answer S, with the header line H, for the registry
+  corrupt N      byte N of the body is another one
   header H       put the header line H into the answer instead of its own ("Range:" removes it)
   mute           pass on without Expect, and never say 100 Continue
   trickle        send the answer's head a byte a second
+  stale          close the connection once the next request comes on it
   wait           create DIR/held, wait until there is DIR/go, then pass on
+  without H      pass on without the header H ("Range", "Accept")
+  early N        pass a range on that begins N bytes earlier
+
+What happens to the answer's body:
+
+  acut N         reset the connection after N bytes
+  unsized N      do not say its length, and end after N bytes
+  flip N         byte N is another one
+  long           a byte more
+  slow N         N bytes a second
+  die N          the proxy is no more after N bytes
 
 Options before the rules: "--hold N": once N bytes of bodies have passed in all, create DIR/held and
 pass nothing on any more on that connection. "--pause N": the same, and go on when there is DIR/go.
@@ -35,6 +49,9 @@ import struct
 import sys
 import threading
 import time
+
+
+ANSWERS = ("acut", "unsized", "flip", "long", "slow", "die")
 
 
 class Reset(Exception):
@@ -117,6 +134,12 @@ def field(head, name):
     return found.group(1).decode() if found else None
 
 
+def other_byte(data, at):
+    if not 0 <= at < len(data):
+        return data
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+
 def without(head, name):
     return re.sub(rb"(?im)\r\n" + name + rb":[^\r]*", b"", head)
 
@@ -125,6 +148,7 @@ class Connection:
     def __init__(self, client, port):
         self.client, self.port = Peer(client), port
         self.server = None
+        self.range = self.corrupt = self.scheme = None
         self.allowance = shared.cuts() if shared.cuts else None
 
     def connect(self):
@@ -133,7 +157,8 @@ class Connection:
 
     def log(self, method, path, body, what, began):
         line = json.dumps({"method": method, "path": path.partition("?")[0], "body": body,
-                           "what": what, "connection": id(self), "began": began, "ended": time.time()})
+                           "what": what, "connection": id(self), "began": began, "ended": time.time(),
+                           "range": self.range, "authorization": self.scheme})
         with shared.lock, open(os.path.join(folder, "log"), "a") as log:
             log.write(line + "\n")
 
@@ -168,6 +193,8 @@ class Connection:
             data = self.client.some(room)
             if not data:
                 raise Reset
+            if self.corrupt is not None:
+                data = other_byte(data, self.corrupt - sent[0])
             sent[0] += len(data)
             left -= len(data)
             self.server.sock.sendall(data)
@@ -218,11 +245,17 @@ class Connection:
         if head is None:
             raise Reset
         status = int(head.split(b" ")[1])
+        self.said = head
         if rule and rule.action == "header":
             name, _, value = rule.argument.partition(":")
             head = without(head, name.encode())
             if value:
                 head += b"\r\n" + rule.argument.encode()
+        if rule and rule.action == "unsized":
+            head = without(head, b"Content-Length") + b"\r\nConnection: close"
+        if rule and rule.action == "long" and field(head, b"Content-Length"):
+            head = without(head, b"Content-Length") + b"\r\nContent-Length: %d" % (
+                int(field(self.said, b"Content-Length")) + 1)
         if rule and rule.action == "trickle":
             for byte in head + b"\r\n\r\n":
                 self.client.sock.sendall(bytes([byte]))
@@ -231,24 +264,45 @@ class Connection:
             self.client.sock.sendall(head + b"\r\n\r\n")
         if status == 100 or method == "HEAD" or status in (204, 304):
             return status
-        length = field(head, b"Content-Length")
-        if length is None and (field(head, b"Transfer-Encoding") or "").lower() == "chunked":
-            tail = b""
-            while not tail.endswith(b"0\r\n\r\n"):
-                data = self.server.some(65536)
-                if not data:
-                    raise Reset
-                tail = (tail + data)[-5:]
-                self.client.sock.sendall(data)
-            return status
-        left = int(length or 0)
-        while left:
-            data = self.server.some(min(left, 65536))
+        if not self.relay_chunks(self.said):
+            self.relay_body(int(field(self.said, b"Content-Length") or 0), rule)
+        return status
+
+    def relay_chunks(self, head):
+        if field(head, b"Content-Length") or (field(head, b"Transfer-Encoding") or "").lower() != "chunked":
+            return False
+        tail = b""
+        while not tail.endswith(b"0\r\n\r\n"):
+            data = self.server.some(65536)
             if not data:
                 raise Reset
-            left -= len(data)
+            tail = (tail + data)[-5:]
             self.client.sock.sendall(data)
-        return status
+        return True
+
+    def relay_body(self, length, rule):
+        action, n = (rule.action, int(rule.argument or 0)) if rule and rule.action in ANSWERS else ("", 0)
+        most = n if action in ("acut", "unsized", "die") else length
+        at = 0
+        while at < min(length, most):
+            data = self.server.some(min(min(length, most) - at, 65536))
+            if not data:
+                raise Reset
+            if action == "flip":
+                data = other_byte(data, n - at)
+            if action == "slow":
+                time.sleep(len(data) / n)
+            at += len(data)
+            self.client.sock.sendall(data)
+        if action == "long":
+            self.client.sock.sendall(b" ")
+        if at < length or action == "unsized":
+            if action == "die":
+                os._exit(0)
+            if action == "unsized":
+                self.client.sock.shutdown(socket.SHUT_WR)
+            time.sleep(0.1)  # what was sent is to arrive
+            raise Reset
 
     def request(self):
         head = self.client.head()
@@ -271,6 +325,8 @@ class Connection:
 
     def serve(self, head, method, path, sent):
         length = int(field(head, b"Content-Length") or 0)
+        self.range = field(head, b"Content-Range") or field(head, b"Range")
+        self.scheme = (field(head, b"Authorization") or "").partition(" ")[0]
         with shared.lock:
             rule = next((r for r in shared.rules if r.takes(method, path)), None)
         action = rule.action if rule else ""
@@ -302,6 +358,12 @@ class Connection:
             raise Reset
         if action in ("buffer", "mute"):
             head = without(head, b"Expect")
+        if action == "without":
+            head = without(head, rule.argument.encode())
+        if action == "early":
+            head = re.sub(rb"(?im)^Range: bytes=(\d+)-",
+                          lambda m: b"Range: bytes=%d-" % (int(m[1]) - int(rule.argument)), head)
+        self.corrupt = int(rule.argument) if action == "corrupt" else None
         if action == "buffer":
             if expect:
                 self.client.sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -329,7 +391,17 @@ class Connection:
         if action == "drop":
             self.server.head()
             raise Reset
-        return self.relay(method, rule), not left
+        if action == "replace":
+            self.server.head()
+            status, _, extra = rule.argument.partition(" ")
+            self.answer(status.encode() + b" Fault", extra.encode() + b"\r\n" if extra else b"")
+            return "fault " + status, False
+        status = self.relay(method, rule)
+        if action == "stale":
+            self.client.fill()
+            reset(self.client.sock)
+            return status, False
+        return status, not left
 
     def run(self):
         try:

@@ -1,6 +1,6 @@
 """A small registry that behaves as one of several kinds: persona_server.py DIR KIND [USER PASSWORD].
 
-Its port goes to standard output. Blobs are files of DIR/blobs, manifests of DIR/manifests; each
+Its port (PERSONA_PORT, if that is set) goes to standard output. Blobs are files of DIR/blobs, manifests of DIR/manifests; each
 request is a JSON line of DIR/log: method, path, status, body (bytes read), authorization (its
 scheme). KINDs, as far as uploads of the real ones are known:
 
@@ -17,8 +17,10 @@ scheme). KINDs, as far as uploads of the real ones are known:
                referrers, two a page
   harbor       Bearer; answers Basic once it saw a token that is not good; here after 4 requests
   ngc          Bearer without a service, the realm has a query; tokens of 600 s
+  tokens       Bearer
+  brief        the same; tokens of 3 s, which are refused afterwards
   early, late  Bearer; a clock that is 10 minutes behind, or ahead
-  artifactory  a single PUT is 404
+  artifactory  a single PUT is 404; nothing may be removed
   minimum      asks for parts of 2 MiB and more
   liar         stores something else and says so
   replicas     sessions are known by every second request only
@@ -49,9 +51,11 @@ KINDS = {
     "zot": {"relative": True, "strict": True, "referrers": True},
     "harbor": {"bearer": "harbor-registry", "basic_later": True, "uses": 4},
     "ngc": {"bearer": "", "life": 600},
+    "tokens": {"bearer": "svc", "life": 300},
+    "brief": {"bearer": "svc", "life": 3},
     "early": {"bearer": "svc", "life": 300, "skew": -600},
     "late": {"bearer": "svc", "life": 300, "skew": 600},
-    "artifactory": {"no_single": True},
+    "artifactory": {"no_single": True, "no_delete": True},
     "minimum": {"keep": True, "announce": 2 * MIB},
     "liar": {"lie": True},
     "replicas": {"forgetful": True},
@@ -63,7 +67,7 @@ is_ = KINDS[kind]
 lock = threading.Lock()
 sessions = {}  # name -> [state number, bytes, busy, digest of them]
 appears = {}   # repository and digest -> time
-tokens = {}    # token -> requests it is good for
+tokens = {}    # token -> requests it is good for, and until when
 counter = [0]
 
 
@@ -144,8 +148,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def welcome(self):
         sent = self.headers.get("Authorization") or ""
         if "bearer" in is_:
-            if sent.startswith("Bearer ") and tokens.get(sent[7:], 0) > 0:
-                tokens[sent[7:]] -= 1
+            good = tokens.get(sent[7:]) if sent.startswith("Bearer ") else None
+            if good and good[0] > 0 and good[1] > time.time():
+                good[0] -= 1
                 return True
             host = "http://" + self.headers["Host"]
             query = "?via=proxy" if kind == "ngc" else ""
@@ -171,7 +176,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with lock:
             counter[0] += 1
             token = "token%d" % counter[0]
-            tokens[token] = is_.get("uses", 1 << 30)
+            tokens[token] = [is_.get("uses", 1 << 30), time.time() + is_.get("life", 1 << 30)]
         answer = {"token": token}
         if "life" in is_:
             answer["expires_in"] = is_["life"]
@@ -195,6 +200,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                               (r"/v2/(.+)/blobs/uploads/([0-9]+)/([0-9]+)$", self.upload),
                               (r"/v2/(.+)/blobs/(sha256:[0-9a-f]{64})$", self.blob),
                               (r"/v2/(.+)/referrers/(sha256:[0-9a-f]{64})$", self.referrers),
+                              (r"/v2/(.+)/tags/list$", self.tags),
                               (r"/v2/(.+)/manifests/([^/]+)$", self.manifest)):
             found = re.match(pattern, url.path)
             if found:
@@ -212,7 +218,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
             path = "http://" + self.headers["Host"] + path
         return ("Location", path)
 
+    def mounted(self, query, repository):
+        digest = query.get("mount", [""])[0]
+        if "from" not in query or not re.match("sha256:[0-9a-f]{64}$", digest):
+            return False
+        source = blob_path(query["from"][0], digest)
+        if not os.path.exists(source):
+            return False
+        if not os.path.exists(blob_path(repository, digest)):
+            os.link(source, blob_path(repository, digest))
+        self.finish_with(201, [("Docker-Content-Digest", digest)])
+        return True
+
     def open_upload(self, query, repository):
+        if self.mounted(query, repository):
+            return
         with lock:
             counter[0] += 1
             name = str(counter[0])
@@ -323,6 +343,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.refuse(404, "BLOB_UNKNOWN")
         if self.command == "HEAD":
             return self.finish_with(200, size=os.path.getsize(path))
+        if self.command == "DELETE":
+            os.remove(path)
+            return self.finish_with(202)
         return self.send_file(path)
 
     def send_file(self, path):
@@ -344,20 +367,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def manifest(self, query, repository, name):
         path = self.manifest_path(repository, name)
+        if self.command == "DELETE" and is_.get("no_delete"):
+            return self.refuse(403, "DENIED")
         if self.command == "PUT":
             return self.put_manifest(repository, path)
         if not os.path.exists(path):
             return self.refuse(404, "MANIFEST_UNKNOWN")
         with open(path, "rb") as f:
             content = f.read()
+        if self.command == "DELETE":
+            os.remove(path)
+            return self.finish_with(202)
         kind = json.loads(content).get("mediaType", "application/vnd.oci.image.manifest.v1+json")
         return self.finish_with(200, [("Content-Type", kind)], content)
+
+    def wanted(self, content):
+        """The blobs that a manifest speaks of."""
+        try:
+            document = json.loads(content)
+            parts = [document["config"]] + document["layers"]
+            return [part["digest"] for part in parts]
+        except (ValueError, KeyError, TypeError):
+            return []
 
     def put_manifest(self, repository, path):
         with open(path, "wb") as out:
             self.take(out)
         with open(path, "rb") as f:
             content = f.read()
+        for wanted in self.wanted(content):
+            if not os.path.exists(blob_path(repository, wanted)):
+                os.remove(path)
+                return self.refuse(404, "MANIFEST_BLOB_UNKNOWN", wanted)
         digest = "sha256:" + hashlib.sha256(content).hexdigest()
         with open(self.manifest_path(repository, digest), "wb") as out:
             out.write(content)
@@ -375,6 +416,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             with lock, open(self.manifest_path(repository, "of-" + subject), "a") as out:
                 out.write(json.dumps(entry) + "\n")
         return self.finish_with(201, headers)
+
+    def tags(self, query, repository):
+        """Two a page."""
+        start = repository.replace("/", "_") + "."
+        names = sorted(name[len(start):] for name in os.listdir(path_of("manifests"))
+                       if name.startswith(start) and ":" not in name)
+        at = sum(name <= query["last"][0] for name in names) if "last" in query else 0
+        headers = []
+        if at + 2 < len(names):
+            headers.append(("Link", '</v2/%s/tags/list?n=2&last=%s>; rel="next"' % (repository, names[at + 1])))
+        text = json.dumps({"name": repository, "tags": names[at:at + 2]})
+        return self.finish_with(200, headers, text.encode())
 
     def referrers(self, query, repository, digest):
         if not is_.get("referrers"):
@@ -402,6 +455,6 @@ class Server(http.server.ThreadingHTTPServer):
         pass
 
 
-server = Server(("127.0.0.1", 0), Handler)
+server = Server(("127.0.0.1", int(os.environ.get("PERSONA_PORT", "0"))), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()

@@ -1,6 +1,6 @@
-"""A token server for docker-registry: token_server.py DIR USER PASSWORD LIFE_S.
+"""A token server for docker-registry: token_server.py DIR USER PASSWORD LIFE_S [SKEW_S].
 
-DIR holds key.pem and cert.pem; each call is a line of DIR/log. The port goes to standard output.
+With SKEW_S it says that it gave the token so many seconds later than it did. DIR holds key.pem and cert.pem; each call is a line of DIR/log. The port goes to standard output.
 The registry forgives 60 seconds, so tokens are signed to end that much earlier.
 """
 import base64
@@ -13,6 +13,7 @@ import time
 import urllib.parse
 
 folder, user, password, life = sys.argv[1:4] + [int(sys.argv[4])]
+skew = int(sys.argv[5]) if len(sys.argv) > 5 else None
 
 
 def b64(data):
@@ -61,7 +62,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.headers.get("Authorization") != want:
             self.answer(401, {"details": "incorrect username or password"})
         else:
-            self.answer(200, {"token": sign(query.get("scope", [])), "expires_in": life})
+            answer = {"token": sign(query.get("scope", [])), "expires_in": life}
+            if skew is not None:
+                answer["issued_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + skew))
+            self.answer(200, answer)
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

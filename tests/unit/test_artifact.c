@@ -30,8 +30,8 @@ static struct listed list_from(const struct http_server_step *steps, size_t coun
 {
 	cleanup_http_server struct http_server *server = http_server_start(steps, count);
 	struct client_options options = { .credentials = { .anonymous = true }, .backoff_ms = 1 };
-	cleanup_client_repository struct client_repository *repository = NULL;
-	cleanup_artifact_place struct artifact_place *place = NULL; /* goes first */
+	struct client_repository *repository;
+	cleanup_artifact_place struct artifact_place *place = NULL;
 	struct digest subject = digest_of(slice_str("subject"));
 	cleanup_arena struct arena arena = { 0 };
 	struct artifact_list list = { 0 };
@@ -164,8 +164,8 @@ static char *attach_to(const struct http_server_step *steps, size_t count)
 {
 	cleanup_http_server struct http_server *server = http_server_start(steps, count);
 	struct client_options options = { .credentials = { .anonymous = true }, .backoff_ms = 1 };
-	cleanup_client_repository struct client_repository *repository = NULL;
-	cleanup_artifact_place struct artifact_place *place = NULL; /* goes first */
+	struct client_repository *repository;
+	cleanup_artifact_place struct artifact_place *place = NULL;
 	struct digest subject = digest_of(slice_str("subject"));
 	struct descriptor d = { .media_type = MEDIATYPE_OCI_MANIFEST,
 				.digest = digest_of(slice_str("{}")),
