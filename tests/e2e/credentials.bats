@@ -57,6 +57,7 @@ stack() {
 	local secret command
 	CANARY=s3cret-canary-$RANDOM
 	echo "$CANARY" >password
+	echo "{}" >vex.json
 	stack
 	gpuimg keygen -q --plain mine
 	for kind in docker-registry ecr tokens; do

@@ -174,6 +174,11 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	run -0 gpuimg ls "$REGISTRY/app"
 	[ "$output" = $'a\nb\nc\nz' ]
 	[ "$(gpuimg ls --all "$REGISTRY/app" | grep -c '^sha256-.*[.]sig$')" = 1 ]
+	start_persona v3 # two a page
+	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/app:1"
+	gpuimg tag "$REGISTRY/app:1" 2 3 4 5 >/dev/null
+	run -0 gpuimg ls "$REGISTRY/app"
+	[ "$output" = $'1\n2\n3\n4\n5' ]
 	start_registry
 	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/one/app:v1"
 	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/two:v1"

@@ -24,10 +24,11 @@ teardown() {
 	done
 }
 
-@test "U27 a proxy's limit of 3 MiB that shows as a cut connection" {
-	for kind in docker-registry v3; do
-		serve_by $kind
-		start_proxy "PATCH . * limitcut 3145728"
+@test "U27 a proxy's limit that shows as a cut connection" {
+	local kind
+	for kind in docker-registry:5242880 v3:3145728; do
+		serve_by ${kind%:*}
+		start_proxy "PATCH . * limitcut ${kind#*:}"
 		push
 		arrived
 	done
