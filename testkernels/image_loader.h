@@ -52,8 +52,10 @@ struct library_copy {
 	const char *path;         /* absolute in the image: as a program would open it */
 	const char *file;         /* the file itself, absolute, without links */
 	const char *file_version; /* "13.0.88" of "libcudart.so.13.0.88"; NULL: none in its name */
-	const char *damage;       /* why it cannot be read as a library; NULL: it can */
-	bool found_by_name;       /* the loader finds this copy when asked for the soname */
+	const char *package;      /* that it came with: "libcublas-13-0"; NULL: unknown */
+	const char *package_version; /* of that, without an epoch */
+	const char *damage;          /* why it cannot be read as a library; NULL: it can */
+	bool found_by_name;          /* the loader finds this copy when asked for the soname */
 };
 struct library_copies {
 	struct library_copy *items;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/pool.h"
+#include "testkernels/library_owner.h"
 #include "testkernels/test_session.h"
 
 enum { DEFAULT_TIMEOUT_MS = 60 * 1000, SLACK_MS = 30 * 1000 };
@@ -226,6 +227,7 @@ static int make_plan(struct test_session *s, struct error *err)
 			return -1;
 		request.code = &s->code;
 	}
+	library_owners_find(s->tree.fd, &s->report->arena, &s->copies);
 	image_user_find(s->tree.fd, config->user, &s->report->arena, &s->user);
 	s->run = (struct run_context){ .scratch = s->scratch.path,
 				       .root = s->tree.path,

@@ -1,4 +1,5 @@
 #include "base/alloc.h"
+#include "testkernels/library_owner.h"
 #include "testkernels/test_session.h"
 #include "testkernels/verdict.h"
 
@@ -64,33 +65,30 @@ bool test_report_loader(struct test_session *s, const struct probe_lines *lines,
 	return false;
 }
 
-/* "13.0" and "13.0.88": equal as far as both go. */
-static bool versions_agree(const char *a, const char *b)
-{
-	struct slice rest_a = slice_str(a), rest_b = slice_str(b), part_a, part_b;
-	uint64_t na, nb;
-
-	while (slice_cut(&rest_a, '.', &part_a) && slice_cut(&rest_b, '.', &part_b)) {
-		if (slice_u64(part_a, &na) && slice_u64(part_b, &nb) && na != nb)
-			return false;
-	}
-	return true;
-}
-
-/* What the file's name says against what the library says. */
+/*
+ * What the library says against what its file's name and its package say. NVVM counts otherwise
+ * than its packages.
+ */
 static void compare_version(const struct library_copy *copy, struct arena *arena,
 			    struct test_result *t)
 {
 	const char *version = json_string_value(json_object_get(t->evidence, "version"));
 	const char *name = strrchr(copy->file, '/') + 1;
 
-	if (!version || !strchr(version, '.') || !copy->file_version ||
-	    str_equal(name, copy->soname) || str_equal(copy->family->stem, "libnvvm"))
+	if (!version || !strchr(version, '.') || str_equal(copy->family->stem, "libnvvm"))
 		return;
-	evidence_text(t->evidence, "file_version", copy->file_version);
-	if (!versions_agree(version, copy->file_version))
-		t->message = arena_printf(arena, "%s says it is %s, against its name", copy->file,
-					  version);
+	if (copy->file_version && !str_equal(name, copy->soname)) {
+		evidence_text(t->evidence, "file_version", copy->file_version);
+		if (!library_versions_agree(version, copy->file_version))
+			t->message = arena_printf(arena, "%s says it is %s, against its name",
+						  copy->file, version);
+	}
+	evidence_text(t->evidence, "package", copy->package);
+	evidence_text(t->evidence, "package_version", copy->package_version);
+	if (copy->package && !library_versions_agree(version, copy->package_version))
+		t->message =
+			arena_printf(arena, "%s says it is %s, but its package %s is %s",
+				     copy->file, version, copy->package, copy->package_version);
 }
 
 static void add_evidence(const struct test_judge *j, const struct planned_test *p,

@@ -16,6 +16,12 @@ run_load() { # STATUS [OPTION…]
 	run "-$want" gpuimg test --mode "${MODE:-loader}" -o json=report.json "$@" rootfs:root
 }
 
+# A CUDA runtime that knows its version, and nothing else.
+small_runtime() {
+	echo 'int cudaRuntimeGetVersion(int *v) { *v = 12060; return 0; }' |
+		cc -shared -fPIC -nostdlib -Wl,-soname,libcudart.so.12 -x c -o root/lib/libcudart.so.12 -
+}
+
 # --- the image's own PTX
 
 # A library with PTX in it; each text is a VERSION:TARGET:WORD, and long enough not to be taken for empty.
@@ -131,13 +137,34 @@ rehearsal() { # OBJECT
 	[ "$(rehearsal libgood.so)" = "pass null null null 1 null" ]
 }
 
-# --- roots that lack or forbid something
+# --- versions
 
-# A CUDA runtime that knows its version, and nothing else.
-small_runtime() {
-	echo 'int cudaRuntimeGetVersion(int *v) { *v = 12060; return 0; }' |
-		cc -shared -fPIC -nostdlib -Wl,-soname,libcudart.so.12 -x c -o root/lib/libcudart.so.12 -
+version_row() { # SONAME
+	jq -r --arg id "load.version.$1" '.tests[] | select(.id == $id) | "\(.evidence.package) \(.evidence.package_version) \(.message)"' report.json
 }
+
+@test "load: a library's version against that of its package, of dpkg and of a wheel" {
+	local site=usr/lib/python3/site-packages
+	make_root
+	small_runtime
+	mkdir -p root/var/lib/dpkg/info "root/$site/nvidia/nccl/lib" "root/$site/nvidia_nccl_cu12-2.28.9.dist-info"
+	printf 'Package: cuda-cudart-12-6\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1:12.6.77-1\n' >root/var/lib/dpkg/status
+	printf '/.\n/lib\n/lib/libcudart.so.12\n' >root/var/lib/dpkg/info/cuda-cudart-12-6:amd64.list
+	echo 'int ncclGetVersion(int *v) { *v = 22809; return 0; }' |
+		cc -shared -fPIC -nostdlib -Wl,-soname,libnccl.so.2 -x c -o "root/$site/nvidia/nccl/lib/libnccl.so.2" -
+	echo 'nvidia/nccl/lib/libnccl.so.2,sha256=x,1' >"root/$site/nvidia_nccl_cu12-2.28.9.dist-info/RECORD"
+	run_load 0
+	[ "$(version_row libcudart.so.12)" = "cuda-cudart-12-6 12.6.77-1 null" ]
+	[ "$(version_row libnccl.so.2)" = "nvidia_nccl_cu12 2.28.9 null" ]
+	# another file under the same name
+	sed -i s/12.6.77/12.4.127/ root/var/lib/dpkg/status
+	mv "root/$site/nvidia_nccl_cu12-2.28.9.dist-info" "root/$site/nvidia_nccl_cu12-2.21.5.dist-info"
+	run_load 0
+	[ "$(version_row libcudart.so.12)" = "cuda-cudart-12-6 12.4.127-1 /lib/libcudart.so.12 says it is 12.6, but its package cuda-cudart-12-6 is 12.4.127-1" ]
+	[[ $(version_row libnccl.so.2) == *"says it is 2.28.9, but its package nvidia_nccl_cu12 is 2.21.5" ]]
+}
+
+# --- roots that lack or forbid something
 
 @test "load: a read-only root does, in every mode" {
 	need runc unshare
