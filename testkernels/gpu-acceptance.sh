@@ -210,7 +210,7 @@ blamed() { # WHAT ID WANTED-BLAME CODE-NAME OPTION…: of $target
 	shift 4
 	test_image --mode "$mode" "$@" -o json="$work/report.json" "$target" >"$work/out" 2>&1
 	got=$(field "$work/report.json" "$id" blame) name=$(field "$work/report.json" "$id" code_name)
-	cp "$work/report.json" "$out/fault-$(echo "$what" | tr -c 'a-z0-9\n' -).json" 2>/dev/null
+	cp "$work/report.json" "$out/fault-$(echo "$what" | tr 'A-Z' 'a-z' | tr -c 'a-z0-9\n' -).json" 2>/dev/null
 	if [ "$got" = "$want" ] && { [ -z "$code" ] || [ "$name" = "$code" ]; }; then ok "$what: $id, $want${name:+ ($name)}"; else bad "$what: $id blames '$got' ($name), not $want"; fi
 }
 double=$(dirname "$gpuimg")/libcuda-double.so

@@ -21,8 +21,8 @@ setup() {
 		'compat library on the path: load.no-driver, image'; do
 		grep -qF "$line" <<<"$output" || { echo "missing: $line"; echo "$output"; return 1; }
 	done
-	[ "$(jq -r '.tests[] | select(.id == "run.own-code@/opt/foreign") | .code' out/fault-a-cubin-for-another-----.json)" = 209 ]
-	[ "$(jq -r '.tests[] | select(.id == "run.vadd-ptx") | .code' out/fault-----switched-off-by-the-image.json)" = 223 ]
+	[ "$(jq -r '.tests[] | select(.id == "run.own-code@/opt/foreign") | .code' out/fault-a-cubin-for-another-gpu.json)" = 209 ]
+	[ "$(jq -r '.tests[] | select(.id == "run.vadd-ptx") | .code' out/fault-jit-switched-off-by-the-image.json)" = 223 ]
 	[ "$(grep -c '^mode runc run' out/tests.txt)" -gt 20 ]
 }
 
