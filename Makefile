@@ -320,10 +320,16 @@ compare-mmdebstrap: all ## the root file system against one whose maintainer scr
 compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of today (needs a network)
 	@tests/tools/apt-corpus.sh measure
 
-check-large: all ## faults planted into an image with the CUDA toolkit of /usr/local/cuda, 1000 damaged images, the memory of lint, and the large set of compare-mmdebstrap (minutes)
-	@GPUIMG=$O/gpuimg tests/tools/plant-faults --large
-	@GPUIMG=$O/gpuimg tests/tools/damage-images 1000
+check-planted: all ## 53 faults planted one at a time, into an image made here and one with the CUDA toolkit of /usr/local/cuda; with IMAGE=LAYOUT:TAG into PyTorch's wheels (tests/tools/lint-corpus --keep torch-new)
+	@GPUIMG=$O/gpuimg tests/tools/plant-faults
+	@if [ -e /usr/local/cuda/lib64/libcudart.so ]; then GPUIMG=$O/gpuimg tests/tools/plant-faults --large; else echo 'no CUDA toolkit in /usr/local/cuda: left out'; fi
+	@if [ -n "$(IMAGE)" ]; then GPUIMG=$O/gpuimg tests/tools/plant-faults --image "$(IMAGE)"; fi
+
+check-lint-memory: all ## peak memory and time of lint at 1, 5 and 20 GB, a million entries, 10 000 layers and an archive bomb (minutes)
 	@GPUIMG=$O/gpuimg tests/tools/lint-memory
+
+check-large: check-planted check-lint-memory ## check-planted, 1000 damaged images, check-lint-memory, and the large set of compare-mmdebstrap (minutes)
+	@GPUIMG=$O/gpuimg tests/tools/damage-images 1000
 	@if [ "$$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then tests/tools/compare-mmdebstrap.sh full; \
 	   else echo 'the comparison with an installation was left out: it needs root and mmdebstrap'; fi
 
@@ -418,5 +424,5 @@ check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, deboot
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: analyse doubles check-arm64-probe check-slow check-cut-line check-flat-memory check-registry-faults check-faults check-fleet check-roots check-load-tier check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+.PHONY: check-planted check-lint-memory analyse doubles check-arm64-probe check-slow check-cut-line check-flat-memory check-registry-faults check-faults check-fleet check-roots check-load-tier check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
 	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth demo deb dist image check-dist install clean FORCE

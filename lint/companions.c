@@ -43,9 +43,8 @@ static void add_cudnn8(struct companions *out)
 		add(out, train[i], true);
 }
 
-/* The CUDA libraries that the plug-in of XLA asks for, by the CUDA major in its directory's name.
- */
-static void add_xla(const struct object *opener, struct companions *out)
+/* The CUDA libraries that XLA and TensorFlow ask for when they start. */
+static void add_cuda(unsigned major, struct companions *out)
 {
 	static const char *const cuda12[] = { "libcudart.so.12",   "libcublas.so.12",
 					      "libcudnn.so.9",     "libcufft.so.11",
@@ -53,12 +52,47 @@ static void add_xla(const struct object *opener, struct companions *out)
 	static const char *const cuda13[] = { "libcudart.so.13",   "libcublas.so.13",
 					      "libcudnn.so.9",     "libcufft.so.12",
 					      "libcusolver.so.12", "libcusparse.so.12" };
-	bool is13 = path_has_part(opener->path, "xla_cuda13");
 
-	if (!is13 && !path_has_part(opener->path, "xla_cuda12"))
+	if (major != 12 && major != 13)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(cuda12); i++)
-		add(out, is13 ? cuda13[i] : cuda12[i], false);
+		add(out, major == 13 ? cuda13[i] : cuda12[i], false);
+}
+
+/* The plug-in of XLA says the CUDA major in its directory's name. */
+static unsigned xla_cuda(const struct object *opener)
+{
+	return path_has_part(opener->path, "xla_cuda13")   ? 13
+	       : path_has_part(opener->path, "xla_cuda12") ? 12
+							   : 0;
+}
+
+/*
+ * TensorFlow names its CUDA major in the wheels of its extra and-cuda; 0 where it does not, or
+ * where that is of the time before cuDNN 9.
+ */
+static unsigned tensorflow_cuda(const struct facts *facts, const struct object *opener)
+{
+	const char *home = path_dir(facts, path_dir(facts, opener->path));
+	const struct python_dist *d = facts_dist(facts, home, "tensorflow");
+	unsigned major = 0;
+	bool cudnn9 = false;
+
+	for (size_t i = 0; d && i < d->require_count; i++) {
+		cleanup_free char *line =
+			xstrndup((const char *)d->requires[i].data, d->requires[i].len);
+		static const char cublas[] = "nvidia-cublas-cu", cudnn[] = "nvidia-cudnn-cu";
+
+		if (str_starts(line, cublas))
+			major = (unsigned)strtoul(line + strlen(cublas), NULL, 10);
+		cudnn9 |= str_starts(line, cudnn) && (strstr(line, "=9") || strstr(line, "= 9"));
+	}
+	return cudnn9 ? major : 0;
+}
+
+bool companions_are_fallen_back_from(const struct object *opener)
+{
+	return str_starts(path_name(opener->path), "libtensorflow_framework.so.2");
 }
 
 bool companions_is_plugin(const struct object *object)
@@ -79,7 +113,9 @@ void companions_of(const struct facts *facts, const struct object *opener, struc
 	else if (str_starts(name, "libctranslate2") && strstr(name, ".so.4"))
 		add(out, "libcublas.so.12", false);
 	else if (companions_is_plugin(opener))
-		add_xla(opener, out);
+		add_cuda(xla_cuda(opener), out);
+	else if (companions_are_fallen_back_from(opener))
+		add_cuda(tensorflow_cuda(facts, opener), out);
 }
 
 bool companion_find(struct loader *loader, const struct object *opener, const char *name,

@@ -2,7 +2,8 @@
  * Libraries that others open by name when they run, so that no NEEDED entry tells.
  * Source: strings of cuDNN 8 and 9, NVRTC, ONNX Runtime, TensorRT, CTranslate2 4;
  * manifests/tables/cudnn.json file_sets; PyTorch ATen/native/cuda/NVRTC; XLA
- * tsl/platform/default/dso_loader.cc and the wheels that jax's extras cuda12 and cuda13 require.
+ * tsl/platform/default/dso_loader.cc and the wheels that jax's extras cuda12 and cuda13 and
+ * TensorFlow's and-cuda require.
  */
 #ifndef LINT_COMPANIONS_H
 #define LINT_COMPANIONS_H
@@ -24,6 +25,8 @@ void companions_of(const struct facts *facts, const struct object *opener, struc
 /* It is loaded by name itself, as the purpose of its package, so it counts although nothing needs
  * it. */
 bool companions_is_plugin(const struct object *object);
+/* Without them it computes on the CPU, as those who have no GPU want it. */
+bool companions_are_fallen_back_from(const struct object *opener);
 /*
  * Where `opener` finds `name`: beside itself, else as the loader would. False: nowhere.
  */

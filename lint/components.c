@@ -32,7 +32,8 @@ static const struct {
 	{ "libnvinfer", "tensorrt" },
 	{ "libnvonnxparser", "tensorrt" },
 	{ "libnvshmem", "nvshmem" },
-	{ "libtorch", "torch" },
+	{ "libtorch.", "torch" }, /* libtorchvision and its like are others */
+	{ "libtorch_", "torch" },
 	{ "libc10", "torch" },
 	{ "libonnxruntime", "onnxruntime" },
 };

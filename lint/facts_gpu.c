@@ -21,6 +21,13 @@ static const char *requested(const struct facts *facts, struct arena *arena)
 	return NULL;
 }
 
+bool facts_requests_gpu(const struct facts *facts)
+{
+	cleanup_arena struct arena scratch = { 0 };
+
+	return requested(facts, &scratch) != NULL;
+}
+
 static const char *of_objects(const struct facts *facts, struct arena *arena)
 {
 	for (size_t i = 0; i < facts->objects.len; i++) {

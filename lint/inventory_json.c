@@ -1,5 +1,6 @@
 #include "lint/inventory.h"
 
+#include "lint/facts_parts.h"
 #include "lint/loader.h"
 #include "lint/stack_versions.h"
 
@@ -187,6 +188,39 @@ static json_t *texts(const char *const *items, size_t count)
 	return out;
 }
 
+static json_t *opens_json(unsigned opens)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} names[] = { { OPENS_COMPUTE, "compute" },
+		      { OPENS_UTILITY, "utility" },
+		      { OPENS_VIDEO, "video" },
+		      { OPENS_GRAPHICS, "graphics" },
+		      { OPENS_NVRTC, "nvrtc" } };
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (opens & names[i].bit)
+			json_push(out, json_text(names[i].name));
+	}
+	return out;
+}
+
+/* Undefined names of the GPU libraries and of PyTorch; those that may stay undefined end in "?". */
+static json_t *undefined_json(const struct elf_facts *elf)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < elf->undefined_count; i++) {
+		cleanup_free char *name = xasprintf("%s%s", elf->undefined[i].name,
+						    elf->undefined[i].weak ? "?" : "");
+
+		json_push(out, json_text(name));
+	}
+	return out;
+}
+
 static json_t *elf_json(const struct object *o)
 {
 	const struct elf_facts *elf = o->elf;
@@ -210,6 +244,12 @@ static json_t *elf_json(const struct object *o)
 	json_put(out, "version_needs", needs);
 	json_put(out, "version_definitions", texts(elf->version_defs, elf->version_def_count));
 	json_put(out, "gpu_code", json_boolean(elf->gpu_code));
+	json_put(out, "opens", opens_json(elf->opens));
+	json_put(out, "undefined", undefined_json(elf));
+	put_number(out, "exports_known", elf->export_count);
+	put_number(out, "debug_bytes", elf->debug_bytes);
+	json_put(out, "python_module", json_boolean(elf->python_module));
+	json_put(out, "cut_short", json_boolean(elf->cut_short));
 	put(out, "states_version", elf->embedded_version);
 	put(out, "compat_note", elf->compat_note);
 	return out;
@@ -262,6 +302,81 @@ static json_t *secrets_json(const struct facts *facts)
 	return out;
 }
 
+static json_t *masked(const char *text)
+{
+	cleanup_arena struct arena arena = { 0 };
+
+	return json_text(secrets_masked(text, &arena));
+}
+
+static json_t *masked_texts(const struct string_list *list)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < list->count; i++)
+		json_push(out, masked(list->items[i]));
+	return out;
+}
+
+static json_t *history_json(const struct image_config *config)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < config->history_count; i++) {
+		const struct config_history *h = &config->history[i];
+		json_t *one = json_object();
+
+		json_put(one, "created_by", masked(h->created_by ? h->created_by : ""));
+		json_put(one, "empty_layer", json_boolean(h->empty_layer));
+		json_push(out, one);
+	}
+	return out;
+}
+
+/* Without the values of secrets. */
+static json_t *config_json(const struct image_config *config)
+{
+	json_t *out = json_object(), *labels = json_object();
+
+	put(out, "os", config->platform.os);
+	put(out, "architecture", config->platform.architecture);
+	put(out, "variant", config->platform.variant);
+	put(out, "created", config->created);
+	put(out, "user", config->user);
+	put(out, "workdir", config->workdir);
+	json_put(out, "env", masked_texts(&config->env));
+	json_put(out, "entrypoint", masked_texts(&config->entrypoint));
+	json_put(out, "cmd", masked_texts(&config->cmd));
+	for (size_t i = 0; i < config->label_keys.count; i++)
+		json_put(labels, config->label_keys.items[i],
+			 masked(config->label_values.items[i]));
+	json_put(out, "labels", labels);
+	json_put(out, "history", history_json(config));
+	return out;
+}
+
+/* First lines of scripts: what a runtime starts for them. */
+static json_t *scripts_json(const struct facts *facts)
+{
+	size_t count;
+	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct file_facts *f =
+			nodes[i]->entry.type == TAR_FILE ? node_facts(nodes[i]) : NULL;
+		json_t *one;
+
+		if (!f || !f->shebang)
+			continue;
+		one = json_object();
+		put(one, "path", facts_path(facts, nodes[i]));
+		json_put(one, "interpreter", masked(f->shebang));
+		json_push(out, one);
+	}
+	return out;
+}
+
 static json_t *dead_json(const struct facts *facts)
 {
 	json_t *out = json_array();
@@ -281,7 +396,10 @@ json_t *inventory_facts(const struct facts *facts)
 	put(out, "machine", machine_name(facts->machine));
 	put(out, "gpu_image", facts->gpu_reason);
 	json_put(out, "stack", inventory_stack(facts));
+	if (facts->config)
+		json_put(out, "config", config_json(facts->config));
 	json_put(out, "tree", inventory_tree(facts));
+	json_put(out, "scripts", scripts_json(facts));
 	json_put(out, "dead", dead_json(facts));
 	json_put(out, "packages", inventory_packages(facts));
 	json_put(out, "package_problems",

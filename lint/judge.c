@@ -1,6 +1,8 @@
 #include "lint/judge.h"
 
 #include "lint/loader.h"
+#include "lint/runtime.h"
+#include "lint/versions.h"
 
 static size_t digits(const char *s)
 {
@@ -32,6 +34,18 @@ bool object_is_stub(const struct object *object)
 		return false;
 	return !driver_version_of(name) && !path_is_compat(object->path) &&
 	       object->node->entry.size < STUB_BYTES_MAX;
+}
+
+bool library_is_profiler(const char *name)
+{
+	static const char *const stems[] = { "libcupti", "libnvperf", "libcheckpoint",
+					     "libpcsamplingutil" };
+
+	for (size_t i = 0; i < ARRAY_LEN(stems); i++) {
+		if (str_starts(name, stems[i]))
+			return true;
+	}
+	return false;
 }
 
 const char *owning_package(const struct facts *facts, const char *path)
@@ -117,6 +131,37 @@ bool object_is_used(const struct facts *facts, const struct object *object)
 {
 	return object->reachable && object->elf->machine == facts->machine &&
 	       !path_is_set_aside(object->path) && !object_is_stub(object);
+}
+
+static bool could_be_used(const struct facts *facts, const struct object *object)
+{
+	const char *name = path_name(object->path);
+
+	return runtime_is_cuda_library(name) && object->elf->machine == facts->machine &&
+	       !path_is_set_aside(object->path) && !object_is_stub(object) &&
+	       !path_is_compat(object->path) && !library_is_private_copy(name);
+}
+
+void judged_code(const struct facts *facts, struct object_list *out, bool *out_unbound)
+{
+	struct object_list unbound = { 0 };
+
+	*out = (struct object_list){ 0 };
+	for (size_t i = 0; i < facts->objects.len; i++) {
+		const struct object *o = &facts->objects.items[i];
+
+		if (!o->elf->gpu)
+			continue;
+		if (object_is_used(facts, o))
+			vec_push(out, o);
+		else if (could_be_used(facts, o))
+			vec_push(&unbound, o);
+	}
+	*out_unbound = !out->len;
+	if (out->len)
+		vec_release(&unbound);
+	else
+		*out = unbound;
 }
 
 const char *object_list_text(const struct facts *facts, const struct object_list *list)

@@ -17,6 +17,8 @@ bool name_has_full_version(const char *name);
 bool object_is_stub(const struct object *object);
 /* The name of the package that owns a library or program ("libnvidia-compute-535"), or NULL. */
 const char *owning_package(const struct facts *facts, const char *path);
+/* A library of a profiler: what it opens, and its GPU code, tell nothing of what programs do. */
+bool library_is_profiler(const char *name);
 /* In an archive, a package cache, documentation, samples or test data. */
 bool path_is_set_aside(const char *path);
 /*
@@ -33,11 +35,17 @@ bool is_in_conda(const struct facts *facts, const char *path);
  * load when it runs.
  */
 bool object_is_used(const struct facts *facts, const struct object *object);
-/* "/a, /b, /c, ..." of the first few; in the facts' arena. */
+/*
+ * Which objects with GPU code are judged: those that are used; where none of them is, as in a base
+ * image, the CUDA libraries, of which nothing is more than info (`*out_unbound`). Release with
+ * vec_release.
+ */
 struct object_list {
 	const struct object **items;
 	size_t len, cap;
 };
+void judged_code(const struct facts *facts, struct object_list *out, bool *out_unbound);
+/* "/a, /b, /c, ..." of the first few; in the facts' arena. */
 const char *object_list_text(const struct facts *facts, const struct object_list *list);
 /* A compat directory with a driver library is on a search path: CMP001 speaks. */
 bool compat_is_forced(const struct facts *facts);

@@ -25,6 +25,9 @@ static bool uses_graphics(const struct facts *facts)
 	for (size_t i = 0; i < facts->objects.len; i++) {
 		const struct object *o = &facts->objects.items[i];
 
+		/* They look at what draws where there is any. */
+		if (library_is_profiler(path_name(o->path)))
+			continue;
 		if (o->elf->opens & OPENS_GRAPHICS)
 			return true;
 		for (size_t k = 0; k < o->elf->needed_count; k++) {

@@ -3,10 +3,34 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 
+/* Why the code of an object does not serve. */
+enum lack { LACK_NONE, LACK_EXACT, LACK_LTO, LACK_EMBEDDED, LACK_COUNT };
+
+static const struct {
+	const char *cause, *verb, *more;
+	enum severity severity;
+	enum confidence confidence;
+} lacks[LACK_COUNT] = {
+	[LACK_NONE] = { "none", "cannot run on",
+			"; CUDA ends with \"no kernel image is available for execution on the "
+			"device\"",
+			SEVERITY_ERROR, CONFIDENCE_CERTAIN },
+	[LACK_EXACT] = { "exact", "hold only code that is made for another chip and cannot run on",
+			 "; whoever calls it must choose another way on this GPU", SEVERITY_WARNING,
+			 CONFIDENCE_HEURISTIC },
+	[LACK_LTO] = { "lto", "have only LTO-IR that could serve",
+		       "; that becomes code only where a program links it at run time",
+		       SEVERITY_WARNING, CONFIDENCE_CERTAIN },
+	[LACK_EMBEDDED] = { "embedded", "have only code of another minor for",
+			    "; whether such a chip runs it is not established", SEVERITY_WARNING,
+			    CONFIDENCE_HEURISTIC },
+};
+
 /* What the objects of one target have in common. */
 struct group {
-	struct object_list none, exact, lto, embedded;
+	struct object_list lists[LACK_COUNT];
 	size_t judged;
+	bool unbound; /* no program of the image loads them */
 };
 
 static struct arena *arena_of(const struct facts *facts)
@@ -48,99 +72,71 @@ static enum coverage of_set(const struct facts *facts, const struct object *o,
 }
 
 /*
- * Libraries of profilers carry code for their own measurements; programs do not run it. PyTorch's
- * library for CPUs holds such a profiler, CUPTI, and no kernel of its own.
+ * Programs do not run the code of profilers, which is for their own measurements. PyTorch's library
+ * for CPUs holds such a profiler, CUPTI, and no kernel of its own.
  */
 static bool is_tool(const char *name)
 {
-	static const char *const stems[] = { "libcupti", "libnvperf", "libcheckpoint",
-					     "libpcsamplingutil", "libtorch_cpu.so" };
+	return library_is_profiler(name) || str_starts(name, "libtorch_cpu.so");
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(stems); i++) {
-		if (str_starts(name, stems[i]))
-			return true;
+/* LACK_COUNT: it is served. */
+static enum lack lack_of(const struct facts *facts, const struct object *o,
+			 const struct host_gpu *gpu)
+{
+	switch (of_set(facts, o, gpu)) {
+	case COVER_NONE:
+		return coverage_is_exact(o->elf->gpu) ? LACK_EXACT : LACK_NONE;
+	case COVER_LTO:
+		return LACK_LTO;
+	case COVER_EMBEDDED:
+		return LACK_EMBEDDED;
+	default:
+		return LACK_COUNT;
 	}
-	return false;
 }
 
 static void judge(const struct facts *facts, const struct host_gpu *gpu, struct group *g)
 {
-	for (size_t i = 0; i < facts->objects.len; i++) {
-		const struct object *o = &facts->objects.items[i];
+	struct object_list list;
 
-		if (!o->elf->gpu || !object_is_used(facts, o) || is_tool(path_name(o->path)))
+	judged_code(facts, &list, &g->unbound);
+	for (size_t i = 0; i < list.len; i++) {
+		enum lack lack;
+
+		if (is_tool(path_name(list.items[i]->path)))
 			continue;
 		g->judged++;
-		switch (of_set(facts, o, gpu)) {
-		case COVER_NONE:
-			if (coverage_is_exact(o->elf->gpu))
-				vec_push(&g->exact, o);
-			else
-				vec_push(&g->none, o);
-			break;
-		case COVER_LTO:
-			vec_push(&g->lto, o);
-			break;
-		case COVER_EMBEDDED:
-			vec_push(&g->embedded, o);
-			break;
-		default:
-			break;
-		}
+		lack = lack_of(facts, list.items[i], gpu);
+		if (lack != LACK_COUNT)
+			vec_push(&g->lists[lack], list.items[i]);
 	}
+	vec_release(&list);
 }
 
-static struct finding *report(const struct rule *rule, const struct facts *facts,
-			      struct findings *found, const struct host_gpu *gpu,
-			      const struct object_list *list, size_t judged, const char *cause,
-			      const char *verb, const char *more)
+static void report(const struct rule *rule, const struct facts *facts, struct findings *found,
+		   const struct host_gpu *gpu, const struct group *g, enum lack lack)
 {
-	const struct object *first;
+	const struct object_list *list = &g->lists[lack];
+	const struct object *first = list->items[0];
 	struct finding *f;
 
-	if (!list->len)
-		return NULL;
-	first = list->items[0];
 	f = finding_add(found, rule, first->path, facts_layer(facts, first->node),
-			arena_printf(arena_of(facts), "%s %s", cause, gpu->target.arch->sm),
-			"%zu of %zu objects with GPU code %s %s: %s. %s holds %s%s.", list->len,
-			judged, verb, host_gpu_name(gpu, arena_of(facts)),
+			arena_printf(arena_of(facts), "%s %s", lacks[lack].cause,
+				     gpu->target.arch->sm),
+			"%zu of %zu objects with GPU code %s %s: %s. %s holds %s%s%s.", list->len,
+			g->judged, lacks[lack].verb, host_gpu_name(gpu, arena_of(facts)),
 			object_list_text(facts, list), path_name(first->path),
-			coverage_text(first->elf->gpu, arena_of(facts)), more);
+			coverage_text(first->elf->gpu, arena_of(facts)), lacks[lack].more,
+			g->unbound ? "; no program of the image loads it" : "");
+	f->severity = g->unbound ? SEVERITY_INFO : lacks[lack].severity;
+	f->confidence = g->unbound ? MIN(lacks[lack].confidence, CONFIDENCE_LIKELY)
+				   : lacks[lack].confidence;
 	for (size_t i = 0; i < MIN(list->len, (size_t)20); i++)
 		finding_evidence(
 			found, f, "object",
 			arena_printf(arena_of(facts), "%s: %s", list->items[i]->path,
 				     coverage_text(list->items[i]->elf->gpu, arena_of(facts))));
-	return f;
-}
-
-static void report_all(const struct rule *rule, const struct facts *facts, struct findings *found,
-		       const struct host_gpu *gpu, const struct group *g)
-{
-	struct finding *f;
-
-	report(rule, facts, found, gpu, &g->none, g->judged, "none", "cannot run on",
-	       "; CUDA ends with \"no kernel image is available for execution on the device\"");
-	f = report(rule, facts, found, gpu, &g->exact, g->judged, "exact",
-		   "hold only code that is made for another chip and cannot run on",
-		   "; whoever calls it must choose another way on this GPU");
-	if (f) {
-		f->severity = SEVERITY_WARNING;
-		f->confidence = CONFIDENCE_HEURISTIC;
-	}
-	f = report(rule, facts, found, gpu, &g->lto, g->judged, "lto",
-		   "have only LTO-IR that could serve",
-		   "; that becomes code only where a program links it at run time");
-	if (f)
-		f->severity = SEVERITY_WARNING;
-	f = report(rule, facts, found, gpu, &g->embedded, g->judged, "embedded",
-		   "have only code of another minor for",
-		   "; whether such a chip runs it is not established");
-	if (f) {
-		f->severity = SEVERITY_WARNING;
-		f->confidence = CONFIDENCE_HEURISTIC;
-	}
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
@@ -151,11 +147,11 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		struct group g = { 0 };
 
 		judge(facts, &facts->hosts.gpus.items[i], &g);
-		report_all(rule, facts, found, &facts->hosts.gpus.items[i], &g);
-		vec_release(&g.none);
-		vec_release(&g.exact);
-		vec_release(&g.lto);
-		vec_release(&g.embedded);
+		for (enum lack lack = 0; lack < LACK_COUNT; lack++) {
+			if (g.lists[lack].len)
+				report(rule, facts, found, &facts->hosts.gpus.items[i], &g, lack);
+			vec_release(&g.lists[lack]);
+		}
 	}
 	return 0;
 }
@@ -167,7 +163,8 @@ const struct rule rule_gpu001 = {
 	.confidence = CONFIDENCE_CERTAIN,
 	.needs = NEEDS_GPU | NEEDS_GPU_IMAGE,
 	.what = "A library or module that is loaded holds GPU code, and none of it runs on the GPU "
-		"that was named.",
+		"that was named. Where no program of the image loads any GPU code, as in a base "
+		"image, what its libraries lack is told as info.",
 	.why = "Machine code runs on its own architecture and on newer minors of the same major; "
 	       "code with the suffix a on exactly its chip, with f inside its family; PTX is "
 	       "compiled by the driver for newer GPUs only. Where nothing fits, the first kernel "

@@ -48,17 +48,18 @@ static const char *needs_text(const struct facts *facts, unsigned major, unsigne
 static void check_gpu(const struct rule *rule, const struct facts *facts, struct findings *found,
 		      const struct host_gpu *gpu)
 {
-	struct object_list list = { 0 };
+	struct object_list judged, list = { 0 };
 	unsigned major = 0, minor = 0;
 	uint64_t bytes = 0;
 	struct finding *f;
 	char size[32];
+	bool unbound;
 
-	for (size_t i = 0; i < facts->objects.len; i++) {
-		const struct object *o = &facts->objects.items[i];
+	judged_code(facts, &judged, &unbound);
+	for (size_t i = 0; i < judged.len; i++) {
+		const struct object *o = judged.items[i];
 
-		if (!o->elf->gpu || !object_is_used(facts, o) ||
-		    coverage_of(o->elf->gpu, gpu, &facts->tables) != COVER_PTX)
+		if (coverage_of(o->elf->gpu, gpu, &facts->tables) != COVER_PTX)
 			continue;
 		bytes += ptx_of(facts, o, gpu, &major, &minor);
 		vec_push(&list, o);
@@ -67,14 +68,16 @@ static void check_gpu(const struct rule *rule, const struct facts *facts, struct
 		f = finding_add(found, rule, list.items[0]->path,
 				facts_layer(facts, list.items[0]->node), gpu->target.arch->sm,
 				"%zu object%s no machine code for %s, only PTX that the driver "
-				"compiles when it is first used: %s; %s of PTX%s.",
+				"compiles when it is first used: %s; %s of PTX%s%s.",
 				list.len, list.len == 1 ? " has" : "s have",
 				host_gpu_name(gpu, arena_of(facts)), object_list_text(facts, &list),
-				out_size(bytes, size), needs_text(facts, major, minor));
-		if (bytes < SMALL_PTX)
+				out_size(bytes, size), needs_text(facts, major, minor),
+				unbound ? "; no program of the image loads them" : "");
+		if (bytes < SMALL_PTX || unbound)
 			f->severity = SEVERITY_INFO;
 	}
 	vec_release(&list);
+	vec_release(&judged);
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,

@@ -37,7 +37,9 @@ static void check_opener(const struct rule *rule, const struct facts *facts, str
 {
 	struct companions list = { 0 };
 	const char *missing = "";
+	struct finding *f;
 	size_t count = 0;
+	bool back;
 
 	companions_of(facts, o, &list);
 	for (size_t i = 0; i < list.len; i++) {
@@ -52,11 +54,17 @@ static void check_opener(const struct rule *rule, const struct facts *facts, str
 				       list.items[i].name);
 	}
 	vec_release(&list);
-	if (count)
-		finding_add(found, rule, o->path, facts_layer(facts, o->node), "",
-			    "%s opens %s by name when it runs, and %s not in its directory nor "
-			    "where the loader looks.",
-			    o->path, missing, count == 1 ? "it is" : "they are");
+	if (!count)
+		return;
+	back = companions_are_fallen_back_from(o);
+	f = finding_add(found, rule, o->path, facts_layer(facts, o->node), "",
+			"%s opens %s by name when it runs, and %s not in its directory nor where "
+			"the loader looks%s.",
+			o->path, missing, count == 1 ? "it is" : "they are",
+			back ? "; it then computes on the CPU" : "");
+	/* Where no GPU is asked for, that may be what is wanted. */
+	if (back && !facts_requests_gpu(facts) && !facts->hosts.gpus.len)
+		f->severity = SEVERITY_INFO;
 }
 
 /* Plug-ins of NCCL are looked for only where a variable names one. */
