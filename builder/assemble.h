@@ -22,6 +22,7 @@ struct assembly {
 	const struct digest *files; /* by stage: dir_files_digest when the build began */
 	const char *const *secrets; /* of build stages, as secrets_read takes them */
 	size_t secret_count;
+	const char *const *cdi_dirs;   /* NULL-terminated, instead of the usual ones; or NULL */
 	const struct base_image *base; /* all stages sit on it; NULL: on nothing */
 };
 

@@ -196,24 +196,27 @@ static int take_base_layers(struct build *b, const struct base_image *base,
 	return 0;
 }
 
-static void make_config(struct build *b, struct rootfs *r, const struct base_image *base,
-			const struct platform *platform, struct image_record *record)
+/* What of the configuration depends on the tree. */
+static void look_at_tree(struct rootfs *r, struct image_config_request *out)
 {
-	struct image_config_request request = {
-		.stack = b->request->stack,
-		.base = base,
-		.solved = &b->request->lock->stack,
-		.platform = *platform,
-		.created = b->created,
-		.layers = record->image.layers.items,
-		.layer_count = record->image.layers.len,
-	};
 	struct rootfs_node *programs = rootfs_resolve(r, "usr/local/cuda/bin");
+
+	out->cuda_programs = programs && programs->tar->type == TAR_DIR;
+	out->bash = rootfs_resolve(r, "bin/bash") != NULL;
+}
+
+/* `request`: what look_at_tree found. */
+static void make_config(struct build *b, struct image_config_request *request,
+			struct image_record *record)
+{
 	struct image_config config;
 
-	request.cuda_programs = programs && programs->tar->type == TAR_DIR;
-	request.bash = rootfs_resolve(r, "bin/bash") != NULL;
-	image_config_make(&request, &b->result->arena, &config);
+	request->stack = b->request->stack;
+	request->solved = &b->request->lock->stack;
+	request->created = b->created;
+	request->layers = record->image.layers.items;
+	request->layer_count = record->image.layers.len;
+	image_config_make(request, &b->result->arena, &config);
 	config_write(&config, &record->config);
 }
 
@@ -235,12 +238,14 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 		.files = b->files,
 		.secrets = b->request->secrets,
 		.secret_count = b->request->secret_count,
+		.cdi_dirs = b->request->cdi_dirs,
 	};
 	const struct stack_stage *last = &stack->stages[stack->stage_count - 1];
 	cleanup_base_image struct base_image base = { 0 };
 	cleanup_stages struct stages stages = { 0 };
 	cleanup_assembled struct assembled tree = { 0 };
 	cleanup_plan struct plan plan = { 0 };
+	struct image_config_request config = { .platform = *platform };
 	struct component **copies;
 
 	if (base_image_locked(inputs)) {
@@ -256,8 +261,11 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 	if (b->planned)
 		return build_plan_take(b->planned, inputs->platform, &tree.rootfs, &plan,
 				       &record->image, &stack->layers, b->request->store, err);
-	if (describe_tree(&assembly, &tree, description, err) < 0 ||
-	    write_layers(b, &plan, &record->image, err) < 0)
+	if (describe_tree(&assembly, &tree, description, err) < 0)
+		return -1;
+	look_at_tree(&tree.rootfs, &config);
+	rootfs_forget_nodes(&tree.rootfs); /* memory for the coders */
+	if (write_layers(b, &plan, &record->image, err) < 0)
 		return -1;
 	if (record->image.layers.len > PLAN_LAYERS_MAX)
 		return error_set(err, ERROR_LIMIT,
@@ -265,7 +273,8 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 				 "engine takes more than %d: set layers.split to stage, or flatten "
 				 "the base",
 				 record->image.layers.len, base.layer_count, PLAN_LAYERS_MAX);
-	make_config(b, &tree.rootfs, assembly.base, platform, record);
+	config.base = assembly.base;
+	make_config(b, &config, record);
 	for (size_t i = 0; i < tree.finish.actions.len; i++)
 		vec_push(&record->actions, tree.finish.actions.items[i]);
 	return 0;
@@ -453,6 +462,25 @@ static void warn_coder(struct build *b)
 				      locked, coder));
 }
 
+/* Engines take 127; what is built upon the image wants some of them. */
+static void warn_layers(struct build *b)
+{
+	for (size_t i = 0; i < b->result->images.len; i++) {
+		size_t layers = b->result->images.items[i].layers.len;
+
+		if (layers <= PLAN_LAYERS_WARN)
+			continue;
+		vec_push(&b->result->warnings,
+			 arena_printf(
+				 &b->result->arena,
+				 "the image has %zu layers; engines mount %d at most, so little "
+				 "can be built upon it: raise layers.max-size, or flatten the "
+				 "base",
+				 layers, PLAN_LAYERS_MAX));
+		return;
+	}
+}
+
 static void warn(struct build *b)
 {
 	struct build_result *result = b->result;
@@ -516,6 +544,7 @@ static int run(struct build *b, struct error *err)
 	}
 	make_index(b);
 	warn_coder(b);
+	warn_layers(b);
 	warn(b);
 	if (b->request->check &&
 	    publication_check(&b->publication, b->request->check, b->request->check_user, err) < 0)

@@ -31,7 +31,8 @@ struct build_request {
 	unsigned threads;           /* 0: as many as there are processors */
 	const char *const *secrets; /* "id=NAME,src=FILE", "id=NAME,env=VARIABLE": of its stages */
 	size_t secret_count;
-	build_check_fn *check; /* NULL: none */
+	const char *const *cdi_dirs; /* of CDI, NULL-terminated, instead of the usual; or NULL */
+	build_check_fn *check;       /* NULL: none */
 	void *check_user;
 	/*
 	 * Called before the first thing that has to be assembled, at most once: to bring the lock's

@@ -189,19 +189,24 @@ void component_free(struct component *c)
 	free(c);
 }
 
-static const struct tar_xattr *copy_xattrs(struct arena *arena, const struct tar_entry *tar)
+static const struct tar_extras *copy_extras(struct arena *arena, const struct tar_extras *from)
 {
-	struct tar_xattr *out = arena_array(arena, tar->xattr_count, sizeof(*out));
+	struct tar_extras *made = arena_alloc(arena, sizeof(*made));
+	struct tar_xattr *out = arena_array(arena, from->xattr_count, sizeof(*out));
 
-	for (size_t i = 0; i < tar->xattr_count; i++) {
-		const struct tar_xattr *x = &tar->xattrs[i];
+	*made = (struct tar_extras){ .xattrs = out,
+				     .xattr_count = from->xattr_count,
+				     .dev_major = from->dev_major,
+				     .dev_minor = from->dev_minor };
+	for (size_t i = 0; i < from->xattr_count; i++) {
+		const struct tar_xattr *x = &from->xattrs[i];
 		uint8_t *value = arena_alloc(arena, x->len + 1);
 
 		if (x->len)
 			memcpy(value, x->value, x->len);
 		out[i] = (struct tar_xattr){ arena_strdup(arena, x->name), value, x->len };
 	}
-	return out;
+	return made;
 }
 
 struct component_entry *component_add(struct component *c, const struct tar_entry *tar)
@@ -213,7 +218,7 @@ struct component_entry *component_add(struct component *c, const struct tar_entr
 	e->tar = *tar;
 	e->tar.path = arena_strdup(&c->arena, tar->path);
 	e->tar.link = arena_strdup(&c->arena, tar->link ? tar->link : "");
-	e->tar.xattrs = tar->xattr_count ? copy_xattrs(&c->arena, tar) : NULL;
+	e->tar.extras = tar->extras ? copy_extras(&c->arena, tar->extras) : NULL;
 	e->content.fd = -1;
 	return e;
 }

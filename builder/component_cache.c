@@ -50,6 +50,7 @@ static const char *take_text(struct reader *r, struct arena *arena)
 static void put_entry(struct strbuf *out, const struct component_entry *e)
 {
 	const struct tar_entry *t = &e->tar;
+	const struct tar_extras *x = tar_extras(t);
 
 	put_u64(out, t->type);
 	put_u64(out, t->mode);
@@ -59,11 +60,11 @@ static void put_entry(struct strbuf *out, const struct component_entry *e)
 	put_u64(out, t->uid);
 	put_u64(out, t->gid);
 	put_u64(out, (uint64_t)t->mtime);
-	put_u64(out, (uint64_t)t->dev_major << 32 | t->dev_minor);
-	put_u64(out, t->xattr_count);
-	for (size_t i = 0; i < t->xattr_count; i++) {
-		put_text(out, t->xattrs[i].name);
-		put_slice(out, slice_of(t->xattrs[i].value, t->xattrs[i].len));
+	put_u64(out, (uint64_t)x->dev_major << 32 | x->dev_minor);
+	put_u64(out, x->xattr_count);
+	for (size_t i = 0; i < x->xattr_count; i++) {
+		put_text(out, x->xattrs[i].name);
+		put_slice(out, slice_of(x->xattrs[i].value, x->xattrs[i].len));
 	}
 	if (t->type != TAR_FILE)
 		return;
@@ -96,12 +97,37 @@ static void take_content(struct reader *r, struct component *c, struct component
 		memcpy(e->content.sha256, digest.data, 32);
 }
 
+/* NULL: there are none. */
+static const struct tar_extras *take_extras(struct reader *r, struct component *c)
+{
+	uint64_t device = reader_u64(r), count = reader_u64(r);
+	struct tar_extras *x;
+	struct tar_xattr *xattrs;
+
+	r->bad |= count > 1024;
+	if (r->bad || (!device && !count))
+		return NULL;
+	x = arena_alloc(&c->arena, sizeof(*x));
+	xattrs = arena_array(&c->arena, (size_t)count, sizeof(*xattrs));
+	*x = (struct tar_extras){ .xattrs = xattrs,
+				  .xattr_count = (size_t)count,
+				  .dev_major = (uint32_t)(device >> 32),
+				  .dev_minor = (uint32_t)device };
+	for (size_t i = 0; !r->bad && i < count; i++) {
+		struct slice value;
+
+		xattrs[i].name = take_text(r, &c->arena);
+		value = take_slice(r, &c->arena);
+		xattrs[i].value = value.data;
+		xattrs[i].len = value.len;
+	}
+	return x;
+}
+
 static void take_entry(struct reader *r, struct component *c)
 {
 	struct component_entry *e = vec_add(&c->entries);
 	struct tar_entry *t = &e->tar;
-	struct tar_xattr *xattrs;
-	uint64_t device;
 
 	t->type = (enum tar_type)reader_u64(r);
 	t->mode = (uint32_t)reader_u64(r);
@@ -111,21 +137,8 @@ static void take_entry(struct reader *r, struct component *c)
 	t->uid = reader_u64(r);
 	t->gid = reader_u64(r);
 	t->mtime = (int64_t)reader_u64(r);
-	device = reader_u64(r);
-	t->dev_major = (uint32_t)(device >> 32);
-	t->dev_minor = (uint32_t)device;
-	t->xattr_count = (size_t)reader_u64(r);
-	r->bad |= !t->path || t->xattr_count > 1024;
-	xattrs = arena_array(&c->arena, r->bad ? 0 : t->xattr_count, sizeof(*xattrs));
-	for (size_t i = 0; !r->bad && i < t->xattr_count; i++) {
-		struct slice value;
-
-		xattrs[i].name = take_text(r, &c->arena);
-		value = take_slice(r, &c->arena);
-		xattrs[i].value = value.data;
-		xattrs[i].len = value.len;
-	}
-	t->xattrs = t->xattr_count ? xattrs : NULL;
+	r->bad |= !t->path;
+	t->extras = take_extras(r, c);
 	e->content.fd = -1;
 	if (!r->bad && t->type == TAR_FILE)
 		take_content(r, c, e);

@@ -5,6 +5,7 @@
 static void key_entry(struct digest_state *state, const struct layer_entry *e)
 {
 	const struct tar_entry *t = e->tar;
+	const struct tar_extras *x = tar_extras(t);
 
 	layer_key_u64(state, t->type);
 	layer_key_text(state, t->path);
@@ -14,11 +15,11 @@ static void key_entry(struct digest_state *state, const struct layer_entry *e)
 	layer_key_u64(state, t->uid);
 	layer_key_u64(state, t->gid);
 	layer_key_u64(state, (uint64_t)t->mtime);
-	layer_key_u64(state, t->xattr_count);
-	for (size_t i = 0; i < t->xattr_count; i++) {
-		layer_key_text(state, t->xattrs[i].name);
-		layer_key_u64(state, t->xattrs[i].len);
-		digest_update(state, t->xattrs[i].value, t->xattrs[i].len);
+	layer_key_u64(state, x->xattr_count);
+	for (size_t i = 0; i < x->xattr_count; i++) {
+		layer_key_text(state, x->xattrs[i].name);
+		layer_key_u64(state, x->xattrs[i].len);
+		digest_update(state, x->xattrs[i].value, x->xattrs[i].len);
 	}
 	if (t->type == TAR_FILE)
 		digest_update(state, e->identity, 32);

@@ -271,7 +271,7 @@ static void fill(struct maker *m, struct map *dirs, struct layer_entries *all, s
 static bool same_dir(const struct tar_entry *a, const struct tar_entry *b)
 {
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
-	       a->xattr_count == b->xattr_count;
+	       tar_extras(a)->xattr_count == tar_extras(b)->xattr_count;
 }
 
 /* Directories that no layer has yet as the tree wants them. */
@@ -279,13 +279,17 @@ static void set_dirs_right(struct maker *m, struct map *dirs)
 {
 	struct rootfs_nodes nodes = { 0 };
 
-	rootfs_sorted(m->rootfs, &nodes);
+	for (size_t i = 0; i < m->rootfs->index.len; i++) {
+		struct rootfs_node *n = m->rootfs->index.items[i];
+
+		if (!n->removed && n->tar->type == TAR_DIR)
+			vec_push(&nodes, n);
+	}
+	vec_sort(&nodes, compare_nodes);
 	for (size_t i = 0; i < nodes.len; i++) {
 		struct rootfs_node *n = nodes.items[i];
 		const struct tar_entry *set, *here;
 
-		if (n->tar->type != TAR_DIR)
-			continue;
 		here = map_get(dirs, n->tar->path);
 		set = here ? here : map_get(&m->set_dirs, n->tar->path);
 		if (!set || !same_dir(set, n->tar))
@@ -558,39 +562,76 @@ static void forget_layers(struct plan *plan)
 	vec_release(&plan->layers);
 }
 
-static int make_plan(struct rootfs *r, enum stack_split split, bool few, uint64_t max_size,
-		     struct plan *out, struct error *err)
+/* How the groups are made. */
+struct shape {
+	enum stack_split split;
+	uint64_t max_size;
+	bool few;           /* one group for each class */
+	bool coarse;        /* folders are cut at max-size alone */
+	size_t merges;      /* of neighbouring groups */
+	size_t more_merges; /* set by make_plan: could be done beyond these */
+};
+
+static int make_plan(struct rootfs *r, struct shape *shape, struct plan *out, struct error *err)
 {
 	cleanup(plan_groups_release) struct plan_groups groups = { 0 };
 	struct maker m = { .rootfs = r, .plan = out };
 	int rc = 0;
 
 	forget_layers(out);
-	plan_groups_make(r, split, few, &out->arena, &groups);
+	plan_groups_make(r, shape->split, shape->few, &out->arena, &groups);
+	if (shape->split == SPLIT_COMPONENT)
+		shape->more_merges = plan_groups_merge(&groups, shape->merges, &out->arena);
+	if (shape->coarse)
+		plan_groups_coarsen(&groups, &out->arena);
 	know_base_dirs(&m);
 	for (size_t i = 0; i < groups.len && rc == 0; i++)
-		rc = make_layers(&m, &groups.items[i], max_size, i + 1 == groups.len, err);
+		rc = make_layers(&m, &groups.items[i], shape->max_size, i + 1 == groups.len, err);
 	map_release(&m.set_dirs);
 	if (rc == 0)
 		drop_empty(out);
 	return rc;
 }
 
-static bool fits(const struct rootfs *r, const struct plan *plan)
+/* How many layers there are beyond `most`. */
+static size_t excess(const struct rootfs *r, const struct plan *plan, size_t most)
 {
-	return plan->layers.len + r->base_layers <= PLAN_LAYERS_MAX;
+	size_t all = plan->layers.len + r->base_layers;
+
+	return all > most ? all - most : 0;
+}
+
+/* Fewer layers, as long as there are too many and it costs no solo layer. */
+static int squeeze(struct rootfs *r, struct shape *shape, struct plan *out, struct error *err)
+{
+	size_t over;
+
+	while (shape->split == SPLIT_COMPONENT &&
+	       (over = excess(r, out, PLAN_LAYERS_WANTED)) != 0) {
+		if (shape->more_merges)
+			shape->merges += MIN(over, shape->more_merges);
+		else if (!shape->coarse)
+			shape->coarse = true;
+		else
+			return 0;
+		if (make_plan(r, shape, out, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan *out,
 	      struct error *err)
 {
-	const uint64_t max = options->max_size;
+	struct shape shape = { .split = options->split, .max_size = options->max_size };
+	struct shape few = { .split = options->split, .max_size = options->max_size, .few = true };
+	struct shape single = { .split = SPLIT_SINGLE, .max_size = options->max_size };
 
-	if (make_plan(r, options->split, false, max, out, err) < 0 ||
-	    (!fits(r, out) && make_plan(r, options->split, true, max, out, err) < 0) ||
-	    (!fits(r, out) && make_plan(r, SPLIT_SINGLE, true, max, out, err) < 0))
+	if (make_plan(r, &shape, out, err) < 0 || squeeze(r, &shape, out, err) < 0 ||
+	    (excess(r, out, PLAN_LAYERS_MAX) && make_plan(r, &few, out, err) < 0) ||
+	    (excess(r, out, PLAN_LAYERS_MAX) && make_plan(r, &single, out, err) < 0))
 		return -1;
-	if (!fits(r, out))
+	if (excess(r, out, PLAN_LAYERS_MAX))
 		return error_set(err, ERROR_LIMIT,
 				 "the image would have %zu layers, %zu of them the base's; engines "
 				 "take %d at most: raise layers.max-size%s",

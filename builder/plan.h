@@ -15,8 +15,12 @@
  * their sum), so that one edited file is one small layer.
  *
  * split stage: what each stage contributes; split single: one layer; both cut at `max-size`.
- * Where the image would have more than PLAN_LAYERS_MAX layers, the base's among them, each class
- * becomes one layer, then all of it; only what max-size alone cuts into more is refused.
+ *
+ * Where split component would make more than PLAN_LAYERS_WANTED layers, the base's among them, the
+ * smallest neighbouring groups of a class are merged until it does not; then large folders are cut
+ * at max-size alone. Solo layers stay, even if the image then has more. Where it would have more
+ * than PLAN_LAYERS_MAX, each class becomes one layer, then all of it; only what max-size alone cuts
+ * into more is refused.
  *
  * Layers are disjoint but for directories. A directory has the attributes of the component that
  * brings it in that layer, else the default ones; where that leaves other attributes than the tree
@@ -57,8 +61,11 @@ int plan_make(struct rootfs *r, const struct stack_layers *options, struct plan 
 void plan_release(struct plan *plan);
 #define cleanup_plan cleanup(plan_release)
 
-/* What overlay file systems of container engines mount at most. */
-enum { PLAN_LAYERS_MAX = 127 };
+enum {
+	PLAN_LAYERS_WANTED = 48,
+	PLAN_LAYERS_WARN = 100,
+	PLAN_LAYERS_MAX = 127, /* what overlay file systems of container engines mount at most */
+};
 
 /* The names of the components that finish actions write to: each has its own place in the plan. */
 #define PLAN_FILESYSTEM "filesystem" /* merged links and folders: with the operating system */

@@ -285,6 +285,77 @@ static void group_by_component(struct parts *parts, size_t base_layers, bool few
 	}
 }
 
+static bool can_merge(const struct plan_group *a, const struct plan_group *b)
+{
+	return a->class == b->class && !a->solo && !b->solo;
+}
+
+/* The first of the two neighbours that are smallest together; SIZE_MAX: none can be merged. */
+static size_t smallest_pair(const struct plan_groups *g)
+{
+	uint64_t least = UINT64_MAX;
+	size_t found = SIZE_MAX;
+
+	for (size_t i = 1; i < g->len; i++) {
+		const struct plan_group *a = &g->items[i - 1], *b = &g->items[i];
+
+		if (can_merge(a, b) && a->bytes + b->bytes < least) {
+			least = a->bytes + b->bytes;
+			found = i - 1;
+		}
+	}
+	return found;
+}
+
+static int compare_indexes(const void *a, const void *b)
+{
+	const size_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+#define TOO_MANY "the image would have more than 48 layers"
+static_assert(PLAN_LAYERS_WANTED == 48, "TOO_MANY says so");
+
+static void merge_at(struct plan_groups *g, size_t at, struct arena *arena)
+{
+	struct plan_group *a = &g->items[at], *b = a + 1;
+
+	for (size_t i = 0; i < b->parts.len; i++)
+		vec_push(&a->parts, b->parts.items[i]);
+	vec_sort(&a->parts, compare_indexes);
+	a->bytes += b->bytes;
+	a->reason = arena_printf(arena,
+				 "small, and changes about %u times a year; groups are merged, "
+				 "since " TOO_MANY,
+				 classes[a->class].changes);
+	vec_release(&b->parts);
+	memmove(b, b + 1, (g->len - at - 2) * sizeof(*b));
+	g->len--;
+}
+
+size_t plan_groups_merge(struct plan_groups *g, size_t count, struct arena *arena)
+{
+	size_t more = 0;
+
+	for (size_t at; count && (at = smallest_pair(g)) != SIZE_MAX; count--)
+		merge_at(g, at, arena);
+	for (size_t i = 1; i < g->len; i++)
+		more += can_merge(&g->items[i - 1], &g->items[i]);
+	return more;
+}
+
+void plan_groups_coarsen(struct plan_groups *g, struct arena *arena)
+{
+	for (size_t i = 0; i < g->len; i++) {
+		if (!g->items[i].folder)
+			continue;
+		g->items[i].folder = false;
+		g->items[i].reason = arena_printf(
+			arena, "%s; cut at max-size alone, since " TOO_MANY, g->items[i].reason);
+	}
+}
+
 static void group_by_stage(struct parts *parts, struct plan_groups *out)
 {
 	for (size_t i = 0; i < parts->len; i++) {

@@ -41,6 +41,13 @@ struct plan_groups {
 void plan_groups_make(const struct rootfs *r, enum stack_split split, bool few, struct arena *arena,
 		      struct plan_groups *out);
 void plan_groups_release(struct plan_groups *g);
+/*
+ * Merge neighbours of one class that are not solo, `count` times those two that are smallest
+ * together. Returns how many times more that could be done.
+ */
+size_t plan_groups_merge(struct plan_groups *g, size_t count, struct arena *arena);
+/* Folders are cut as other components are. */
+void plan_groups_coarsen(struct plan_groups *g, struct arena *arena);
 
 enum plan_class plan_classify(const struct component *c);
 /* "cuda", "framework", "os", "python", "application", "metadata". */

@@ -72,7 +72,7 @@ static json_t *dependencies(const struct provenance_request *r)
 static json_t *external_parameters(const struct provenance_request *r)
 {
 	json_t *o = json_object(), *solved = json_object(), *commands = json_object();
-	json_t *frameworks = json_object();
+	json_t *frameworks = json_object(), *devices = json_object();
 
 	json_put(o, "manifest", resource("normalised manifest", NULL, &r->stack->digest));
 	json_put(o, "name", json_text(r->stack->name));
@@ -96,12 +96,18 @@ static json_t *external_parameters(const struct provenance_request *r)
 
 		for (size_t k = 0; k < stage->run.count; k++)
 			json_push(list, json_text(stage->run.items[k]));
+		if (stage->gpu)
+			json_put(devices, stage->name, json_text(stage->gpu));
 		if (stage->run.count)
 			json_put(commands, stage->name, list);
 		else
 			json_decref(list);
 	}
 	json_put(o, "run", commands);
+	if (json_object_size(devices))
+		json_put(o, "gpu", devices);
+	else
+		json_decref(devices);
 	return o;
 }
 

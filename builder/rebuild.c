@@ -60,9 +60,11 @@ static int describe(struct tar_reader *r, const struct tar_entry *e, struct strb
 
 	strbuf_addf(out, "%d %04o %" PRIu64 ":%" PRIu64 " %" PRIi64 " %" PRIu64 " %s", e->type,
 		    e->mode, e->uid, e->gid, e->mtime, e->size, e->link ? e->link : "");
-	for (size_t i = 0; i < e->xattr_count; i++) {
-		digest = digest_of(slice_of(e->xattrs[i].value, e->xattrs[i].len));
-		strbuf_addf(out, " %s=%s", e->xattrs[i].name, digest_text(&digest, text));
+	for (size_t i = 0; i < tar_extras(e)->xattr_count; i++) {
+		const struct tar_xattr *x = &e->extras->xattrs[i];
+
+		digest = digest_of(slice_of(x->value, x->len));
+		strbuf_addf(out, " %s=%s", x->name, digest_text(&digest, text));
 	}
 	if (e->type != TAR_FILE)
 		return 0;

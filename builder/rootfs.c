@@ -34,19 +34,28 @@ void rootfs_default_dir(const char *path, struct tar_entry *out)
 	}
 }
 
+void rootfs_forget_nodes(struct rootfs *r)
+{
+	for (size_t i = 0; i < r->parts.len; i++)
+		vec_release(&r->parts.items[i].nodes);
+	vec_release(&r->removed);
+	vec_release(&r->index);
+	free(r->index.slots);
+	r->index = (struct rootfs_index){ 0 };
+	arena_release(&r->nodes);
+	r->nodes = (struct arena){ 0 };
+	r->spare.len = 0;
+}
+
 void rootfs_release(struct rootfs *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->parts.len; i++) {
+	rootfs_forget_nodes(r);
+	for (size_t i = 0; i < r->parts.len; i++)
 		component_free(r->parts.items[i].component);
-		vec_release(&r->parts.items[i].nodes);
-	}
 	vec_release(&r->parts);
-	vec_release(&r->removed);
 	vec_release(&r->diversions);
-	vec_release(&r->index);
-	free(r->index.slots);
 	free(r->last_dir);
 	free(r->last_placed);
 	arena_release(&r->arena);
@@ -212,10 +221,23 @@ struct tar_entry *rootfs_edit(struct rootfs *r, struct rootfs_node *n)
 	return own;
 }
 
+/* Many at a time: an arena rounds each of its pieces up. */
+static struct rootfs_node *new_node(struct rootfs *r)
+{
+	enum { NODES = 512 };
+
+	if (!r->spare.len) {
+		r->spare.items = arena_array(&r->nodes, NODES, sizeof(*r->spare.items));
+		r->spare.len = NODES;
+	}
+	r->spare.len--;
+	return r->spare.items++;
+}
+
 /* A node at tar->path; `tar` lives as long as the tree. */
 static struct rootfs_node *put(struct rootfs *r, const struct tar_entry *tar)
 {
-	struct rootfs_node *n = arena_alloc(&r->arena, sizeof(*n));
+	struct rootfs_node *n = new_node(r);
 	struct rootfs_index *x = &r->index;
 
 	n->tar = tar;

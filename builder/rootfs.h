@@ -58,6 +58,11 @@ struct rootfs_index {
 
 struct rootfs {
 	struct arena arena;
+	struct arena nodes; /* of the tree; apart, so that they can go before the rest */
+	struct {
+		struct rootfs_node *items;
+		size_t len; /* not given out */
+	} spare;            /* in `nodes` */
 	struct rootfs_index index;
 	struct rootfs_nodes removed; /* from the base image; release and order are the tree's */
 	struct {
@@ -72,6 +77,11 @@ struct rootfs {
 	char *last_dir, *last_placed; /* the directory resolved last, and its result */
 };
 
+/*
+ * Give back the tree of nodes, when layers are planned: entries and components stay, and what was
+ * planned with them. No other function but rootfs_release may be called afterwards.
+ */
+void rootfs_forget_nodes(struct rootfs *r);
 void rootfs_release(struct rootfs *r);
 #define cleanup_rootfs cleanup(rootfs_release)
 

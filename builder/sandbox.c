@@ -83,8 +83,7 @@ int sandbox_extract(struct rootfs *r, const char *dir, struct error *err)
 	return rc;
 }
 
-/* Open below the root as a chroot would, whatever links the commands have made. Fd or -1. */
-static int open_inside(int rootfd, const char *path, uint64_t flags)
+int sandbox_open_inside(int rootfd, const char *path, uint64_t flags)
 {
 	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 
@@ -179,7 +178,8 @@ int sandbox_collect(struct store *store, const char *root, const char *path,
 {
 	struct collecting k = { .store = store, .secrets = secrets, .c = c, .shown = path };
 	cleanup_fd int rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cleanup_fd int fd = rootfd < 0 ? -1 : open_inside(rootfd, path, O_RDONLY | O_NONBLOCK);
+	cleanup_fd int fd =
+		rootfd < 0 ? -1 : sandbox_open_inside(rootfd, path, O_RDONLY | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))

@@ -6,6 +6,7 @@
 
 #include "base/process.h"
 #include "builder/assemble.h"
+#include "builder/sandbox_devices.h"
 #include "builder/secret.h"
 
 /* Write the tree to the empty directory `dir`. Owners are set when we are root. */
@@ -19,6 +20,7 @@ struct sandbox {
 	const char *scratch; /* a private folder beside it */
 	bool cuda_programs;  /* /usr/local/cuda/bin goes on PATH */
 	const struct secrets *secrets;
+	struct sandbox_devices *devices;
 	const struct out *out;
 };
 
@@ -26,7 +28,7 @@ struct sandbox {
  * Run the stage's commands one after the other with /bin/sh -e, in `root` as the file system: no
  * network, no path of the host, uid 0 inside with few capabilities, secrets as files. In bubblewrap
  * where there is one, else in runc or crun. When a command ends, or the stage's time is over, all
- * that it started ends with it.
+ * that it started ends with it. The stage's device is there while they run.
  * Errors: ERROR_USAGE there is none of these programs; ERROR_VERDICT a command ended with a status
  * other than 0, or the time was over (its output is shown through `out`, as it is with -v for all
  * commands, secrets masked); ERROR_SYSTEM the disk is full.
@@ -51,6 +53,8 @@ struct sandbox_command {
 	uint64_t timeout_ms;
 };
 
+/* Open below the root as a chroot would, whatever links the commands have made. Fd or -1. */
+int sandbox_open_inside(int rootfd, const char *path, uint64_t flags);
 /* The environment of commands, "K=V" but PATH; ends with NULL. */
 extern const char *const sandbox_environment[];
 /* What root may do inside: own files, change users; nothing of the host. Ends with NULL. */

@@ -29,6 +29,9 @@ static int add_mounts(const struct sandbox_command *c, const char *bundle, json_
 
 	runtime_add_mounts(mounts);
 	json_push(mounts, runtime_mount("/dev/shm", "tmpfs", "shm", json_texts(shm)));
+	runtime_add_cdi_mounts(&c->sandbox->devices->edits, mounts);
+	if (geteuid() != 0)
+		runtime_bind_cdi_devices(&c->sandbox->devices->edits, mounts);
 	if (secrets->len)
 		json_push(mounts,
 			  runtime_mount(SECRETS_FOLDER, "tmpfs", "tmpfs", json_texts(private)));
@@ -42,13 +45,25 @@ static int add_mounts(const struct sandbox_command *c, const char *bundle, json_
 static json_t *process_json(const struct sandbox_command *c)
 {
 	static const char *const sets[] = { "bounding", "effective", "permitted" };
+	const struct sandbox_devices *d = c->sandbox->devices;
 	json_t *o = json_object(), *user = json_object(), *capabilities = json_object();
+	json_t *gids = json_array();
 	json_t *env = json_texts(sandbox_environment);
 	cleanup_free char *path = xasprintf("PATH=%s", c->path);
 
 	json_put(user, "uid", json_integer(0));
 	json_put(user, "gid", json_integer(0));
 	json_push(env, json_text(path));
+	for (size_t i = 0; i < d->edits.env.len; i++)
+		json_push(env, json_text(d->edits.env.items[i]));
+	if (d->libraries) {
+		cleanup_free char *libraries = xasprintf("LD_LIBRARY_PATH=%s", d->libraries);
+
+		json_push(env, json_text(libraries));
+	}
+	for (size_t i = 0; geteuid() == 0 && i < d->edits.gids.len; i++)
+		json_push(gids, json_integer(d->edits.gids.items[i]));
+	json_put(user, "additionalGids", gids);
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++)
 		json_put(capabilities, sets[i], json_texts(sandbox_capabilities));
 	json_put(o, "args",
@@ -62,7 +77,7 @@ static json_t *process_json(const struct sandbox_command *c)
 	return o;
 }
 
-static json_t *linux_json(void)
+static json_t *linux_json(const struct sandbox_devices *devices)
 {
 	static const char *const kinds[] = { "pid", "ipc", "uts", "mount", "network", "user" };
 	json_t *o = json_object(), *namespaces = json_array();
@@ -71,6 +86,8 @@ static json_t *linux_json(void)
 	for (size_t i = 0; i < ARRAY_LEN(kinds) - root; i++)
 		runtime_add_namespace(namespaces, kinds[i]);
 	json_put(o, "namespaces", namespaces);
+	if (root)
+		runtime_add_cdi_devices(&devices->edits, o);
 	if (!root) {
 		json_put(o, "uidMappings", runtime_id_mapping(0, geteuid()));
 		json_put(o, "gidMappings", runtime_id_mapping(0, getegid()));
@@ -92,7 +109,7 @@ static int write_bundle(const struct sandbox_command *c, const char *bundle, str
 	json_put(o, "process", process_json(c));
 	json_put(o, "root", root);
 	json_put(o, "mounts", mounts);
-	json_put(o, "linux", linux_json());
+	json_put(o, "linux", linux_json(c->sandbox->devices));
 	json_canonical(o, &text);
 	return rc < 0 ? -1 : fs_write(AT_FDCWD, path, strbuf_slice(&text), 0600, err);
 }

@@ -36,17 +36,26 @@ static void add_words(struct words *w, const char *const *words)
 		vec_push(&w->list, *words);
 }
 
-static void add_environment(struct words *w, const char *path)
+static void add_variable(struct words *w, const char *pair)
+{
+	struct slice rest = slice_str(pair), key;
+
+	slice_cut(&rest, '=', &key);
+	add_words(w, (const char *const[]){ "--setenv", arena_slice(&w->arena, key),
+					    arena_slice(&w->arena, rest), NULL });
+}
+
+static void add_environment(struct words *w, const char *path, const struct sandbox_devices *d)
 {
 	vec_push(&w->list, "--clearenv");
 	add_words(w, (const char *const[]){ "--setenv", "PATH", path, NULL });
-	for (size_t i = 0; sandbox_environment[i]; i++) {
-		struct slice rest = slice_str(sandbox_environment[i]), key;
-
-		slice_cut(&rest, '=', &key);
-		add_words(w, (const char *const[]){ "--setenv", arena_slice(&w->arena, key),
-						    arena_slice(&w->arena, rest), NULL });
-	}
+	for (size_t i = 0; sandbox_environment[i]; i++)
+		add_variable(w, sandbox_environment[i]);
+	for (size_t i = 0; i < d->edits.env.len; i++)
+		add_variable(w, d->edits.env.items[i]);
+	if (d->libraries)
+		add_words(w, (const char *const[]){ "--setenv", "LD_LIBRARY_PATH", d->libraries,
+						    NULL });
 }
 
 /* A file in memory with the secret's bytes, to be read by the program that makes the sandbox. */
@@ -81,6 +90,32 @@ static int add_secrets(struct words *w, const struct secrets *secrets, int *fds,
 	return 0;
 }
 
+static bool is_read_only(const struct cdi_mount *m)
+{
+	for (size_t i = 0; i < m->options.count; i++) {
+		if (str_equal(m->options.items[i], "ro"))
+			return true;
+	}
+	return false;
+}
+
+static void add_devices(struct words *w, const struct sandbox_devices *d)
+{
+	for (size_t i = 0; i < d->edits.nodes.len; i++)
+		add_words(w, (const char *const[]){ "--dev-bind", d->edits.nodes.items[i].host_path,
+						    d->edits.nodes.items[i].path, NULL });
+	for (size_t i = 0; i < d->edits.mounts.len; i++) {
+		const struct cdi_mount *m = &d->edits.mounts.items[i];
+
+		if (m->type && str_equal(m->type, "tmpfs"))
+			add_words(w, (const char *const[]){ "--tmpfs", m->container_path, NULL });
+		else
+			add_words(w,
+				  (const char *const[]){ is_read_only(m) ? "--ro-bind" : "--bind",
+							 m->host_path, m->container_path, NULL });
+	}
+}
+
 static void add_privileges(struct words *w)
 {
 	if (geteuid() != 0) {
@@ -111,11 +146,12 @@ int sandbox_run_bwrap(const struct sandbox_command *c, struct process_result *ou
 		fds[i] = -1;
 	add_words(&w, (const char *const[]){ "bwrap", "--bind", c->sandbox->root, "/", "--proc",
 					     "/proc", "--dev", "/dev", "--tmpfs", "/tmp", NULL });
+	add_devices(&w, c->sandbox->devices);
 	rc = add_secrets(&w, secrets, fds, err);
 	add_words(&w, (const char *const[]){ "--unshare-pid", "--unshare-ipc", "--unshare-uts",
 					     "--hostname", "build", "--die-with-parent",
 					     "--new-session", "--chdir", "/", NULL });
-	add_environment(&w, c->path);
+	add_environment(&w, c->path, c->sandbox->devices);
 	add_privileges(&w);
 	add_words(&w, (const char *const[]){ "/bin/sh", "-e", "-c", c->command, NULL });
 	vec_push(&w.list, NULL);
@@ -271,7 +307,10 @@ int sandbox_run(const struct sandbox *s, struct error *err)
 		return error_set(err, ERROR_USAGE,
 				 "commands of a stage run in bubblewrap, runc or crun, and none is "
 				 "there; install bubblewrap (bwrap)");
-	rc = run_all(s, engine, err);
+	rc = sandbox_devices_place(s->devices, s->root, err);
+	if (rc == 0)
+		rc = run_all(s, engine, err);
+	sandbox_devices_clear(s->devices, s->root);
 	clear(s->root, &before);
 	return rc;
 }

@@ -85,6 +85,8 @@ static void key_of(const struct assembly *a, const struct stack_stage *stage,
 		layer_key_text(state, stage->run.items[i]);
 	for (size_t i = 0; i < stage->secret_count; i++)
 		layer_key_text(state, stage->secrets[i].id); /* its bytes count for nothing */
+	if (stage->gpu) /* neither does which driver this machine has */
+		layer_key_text(state, stage->gpu);
 	key_copies(a, stage, state);
 }
 
@@ -174,19 +176,34 @@ static int check_host(const struct assembly *a, const struct stack_stage *stage,
 			   stage->name, a->inputs->platform);
 }
 
+static int find_device(const struct assembly *a, const struct stack_stage *stage,
+		       struct sandbox_devices *out, struct error *err)
+{
+	struct error cause = { 0 };
+
+	if (sandbox_devices_find(stage->gpu, a->cdi_dirs, a->out, stage->name, out, &cause) == 0)
+		return 0;
+	return stack_error(a->stack, stage->place, err, "stage %s: gpu: %s", stage->name,
+			   cause.text);
+}
+
 /* Write the tree, run the commands, keep what `user` and all later stages copy from it. */
 static int run_stage(const struct assembly *a, const struct stack_stage *stage,
 		     struct stages *stages, struct arena *arena, struct error *err)
 {
 	cleanup_workdir char *root = NULL, *scratch = NULL;
 	cleanup_secrets struct secrets secrets = { 0 };
-	struct sandbox box = {
-		.stack = a->stack, .stage = stage, .secrets = &secrets, .out = a->out
-	};
+	cleanup_sandbox_devices struct sandbox_devices devices = { 0 };
+	struct sandbox box = { .stack = a->stack,
+			       .stage = stage,
+			       .secrets = &secrets,
+			       .devices = &devices,
+			       .out = a->out };
 	struct assembled *tree;
 
 	if (check_host(a, stage, err) < 0 ||
-	    secrets_read(a->stack, stage, a->secrets, a->secret_count, &secrets, err) < 0)
+	    secrets_read(a->stack, stage, a->secrets, a->secret_count, &secrets, err) < 0 ||
+	    find_device(a, stage, &devices, err) < 0)
 		return -1;
 	tree = tree_of(a, stage, stages, arena, err);
 	root = tree ? workdir_new(a->store, err) : NULL;

@@ -42,6 +42,7 @@ static const struct option options[] = {
 	  .value = "N",
 	  .help = "threads (default: as many as there are processors)" },
 	STACK_SECRET_OPTION,
+	STACK_CDI_OPTION,
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	REPORT_OUTPUT_OPTION("text or json"),
@@ -411,6 +412,7 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 					 .store = call->store,
 					 .out = call->in->out };
 	cleanup_free const char **secrets = stack_arg_secrets(call->in, &request.secret_count);
+	cleanup_free const char **cdi_dirs = stack_arg_cdi_dirs(call->in);
 	uint64_t jobs;
 
 	if (option_number(call->in, "jobs", 1, 64, 0, &jobs, err) < 0 ||
@@ -418,6 +420,7 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 		return -1;
 	request.threads = (unsigned)jobs;
 	request.secrets = secrets;
+	request.cdi_dirs = cdi_dirs;
 	if (!option_given(call->in, "no-lint")) {
 		request.check = lint_check_run;
 		request.check_user = &check;

@@ -39,6 +39,7 @@ static const struct option options[] = {
 	  .help = "of the build: public key whose entries are believed" },
 	{ .name = "cache-sign", .value = "KEY", .help = "of the build: key that signs entries" },
 	STACK_SECRET_OPTION,
+	STACK_CDI_OPTION,
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	REPORT_OUTPUT_OPTION("text or json"),
@@ -192,7 +193,8 @@ static bool build(struct shipping *s)
 {
 	static const char *const passed[] = { "offline",    "secret",        "set",
 					      "cache-from", "cache-to",      "cache-key",
-					      "cache-sign", "password-file", NULL };
+					      "cache-sign", "password-file", "cdi-dir",
+					      NULL };
 	struct texts argv = { 0 };
 
 	vec_push(&argv, s->in->args[0]);

@@ -41,6 +41,7 @@ static const struct option options[] = {
 	  .value = "N",
 	  .help = "threads (default: as many as there are processors)" },
 	STACK_SECRET_OPTION,
+	STACK_CDI_OPTION,
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	REGISTRY_OPTIONS,
@@ -193,9 +194,11 @@ static int build(struct verification *v, struct error *err)
 					 .check_user = v,
 					 .out = v->in->out };
 	cleanup_free const char **secrets = stack_arg_secrets(v->in, &request.secret_count);
+	cleanup_free const char **cdi_dirs = stack_arg_cdi_dirs(v->in);
 	uint64_t jobs;
 
 	request.secrets = secrets;
+	request.cdi_dirs = cdi_dirs;
 	if (option_number(v->in, "jobs", 1, 64, 0, &jobs, err) < 0 ||
 	    take_time(v, &request, err) < 0)
 		return -1;

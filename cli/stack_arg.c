@@ -45,6 +45,16 @@ const char **stack_arg_secrets(const struct invocation *in, size_t *out_count)
 	return texts.items;
 }
 
+const char **stack_arg_cdi_dirs(const struct invocation *in)
+{
+	struct texts texts = all_of(in, "cdi-dir");
+
+	if (!texts.len)
+		return NULL;
+	vec_push(&texts, NULL);
+	return texts.items;
+}
+
 char *stack_arg_lock(const struct stack *stack)
 {
 	return lockfile_path(stack->file, stack->variant);

@@ -18,6 +18,12 @@
 		.name = "secret", .value = "id=NAME,src=FILE", .repeatable = true,         \
 		.help = "a secret that build stages name: from a file, or id=NAME,env=VAR" \
 	}
+#define STACK_CDI_OPTION                                                                  \
+	{                                                                                 \
+		.name = "cdi-dir", .value = "DIR", .repeatable = true,                    \
+		.help = "where CDI specifications lie for stages with `gpu`, instead of " \
+			"/etc/cdi and /var/run/cdi"                                       \
+	}
 #define STACK_VARIANT_OPTION                                                                    \
 	{                                                                                       \
 		.name = "variant", .value = "NAME", .repeatable = true,                         \
@@ -29,6 +35,8 @@ int stack_arg_read(const struct invocation *in, const char *file, struct stacks 
 		   struct error *err) MUST_USE;
 /* The values of --secret, *out_count of them. Heap. */
 const char **stack_arg_secrets(const struct invocation *in, size_t *out_count);
+/* The values of --cdi-dir, NULL-terminated; NULL: none. Heap. */
+const char **stack_arg_cdi_dirs(const struct invocation *in);
 /* The lock of one of them, beside the manifest. Heap. */
 char *stack_arg_lock(const struct stack *stack);
 /* "stack.yaml", or "stack.yaml (cuda13.0-python3.12)": for error texts and notes. In its arena. */

@@ -567,3 +567,29 @@ bool cdi_device_split(const char *text, char **out_kind, char **out_name)
 	*out_name = xstrdup(equals + 1);
 	return true;
 }
+
+const char *cdi_hook_flag(const struct cdi_texts *args, size_t *at, const char *name)
+{
+	const char *arg = args->items[*at];
+	size_t n = strlen(name);
+
+	if (str_starts(arg, "--"))
+		arg++;
+	if (arg[0] != '-' || strncmp(arg + 1, name, n) != 0)
+		return NULL;
+	if (arg[1 + n] == '=')
+		return arg + n + 2;
+	if (arg[1 + n] || *at + 1 >= args->count)
+		return NULL;
+	return args->items[++*at];
+}
+
+const char *cdi_hook_name(const struct cdi_hook *h)
+{
+	size_t at = h->args.count > 2 && str_equal(h->args.items[1], "hook") ? 2 : 1;
+	const char *slash = strrchr(h->path, '/'), *program = slash ? slash + 1 : h->path;
+
+	if (!str_starts(program, "nvidia-") || h->args.count <= at)
+		return "";
+	return h->args.items[at];
+}

@@ -94,6 +94,13 @@ void cdi_edits_add(struct cdi_edits *into, const struct cdi_edits *from);
 void cdi_edits_sort(struct cdi_edits *edits);
 /* The device of that name, or NULL. */
 const struct cdi_device *cdi_device_find(const struct cdi_spec *spec, const char *name);
+/* What a hook of NVIDIA's is to do: "create-symlinks"; "" for other hooks. */
+const char *cdi_hook_name(const struct cdi_hook *hook);
+/*
+ * The value of "--name VALUE" or "--name=VALUE" at args->items[*at], which may move on by one;
+ * NULL: another argument stands there.
+ */
+const char *cdi_hook_flag(const struct cdi_texts *args, size_t *at, const char *name);
 /*
  * Cut "vendor/class=name" into kind and name, heap; false when it is not of that form.
  */

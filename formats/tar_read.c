@@ -186,8 +186,8 @@ static bool entry_type(struct archive_entry *e, enum tar_type *out)
 	}
 }
 
-static int copy_xattrs(struct tar_reader *r, struct archive_entry *e, struct tar_entry *out,
-		       struct error *err)
+static int copy_xattrs(struct tar_reader *r, struct archive_entry *e, const char *path,
+		       struct tar_extras *out, struct error *err)
 {
 	int count = archive_entry_xattr_reset(e);
 	struct tar_xattr *xattrs;
@@ -196,8 +196,8 @@ static int copy_xattrs(struct tar_reader *r, struct archive_entry *e, struct tar
 	size_t len;
 
 	if (count > XATTRS_MAX)
-		return error_set(err, ERROR_LIMIT, "%s: %d extended attributes (at most %d)",
-				 out->path, count, XATTRS_MAX);
+		return error_set(err, ERROR_LIMIT, "%s: %d extended attributes (at most %d)", path,
+				 count, XATTRS_MAX);
 	if (count <= 0)
 		return 0;
 	xattrs = arena_array(&r->arena, (size_t)count, sizeof(*xattrs));
@@ -209,7 +209,7 @@ static int copy_xattrs(struct tar_reader *r, struct archive_entry *e, struct tar
 		if (len > XATTR_BYTES_MAX)
 			return error_set(err, ERROR_LIMIT,
 					 "%s: extended attribute \"%s\" of %zu bytes (at most %d)",
-					 out->path, name, len, XATTR_BYTES_MAX);
+					 path, name, len, XATTR_BYTES_MAX);
 		copy = arena_alloc(&r->arena, len + 1);
 		if (len)
 			memcpy(copy, value, len);
@@ -259,6 +259,8 @@ static int copy_entry(struct tar_reader *r, struct archive_entry *e, struct tar_
 	int64_t size = archive_entry_size(e), uid = archive_entry_uid(e),
 		gid = archive_entry_gid(e);
 
+	struct tar_extras extras = { 0 };
+
 	*out = (struct tar_entry){ .path = "", .link = "" };
 	r->odd = NULL;
 	if (!path || !*path)
@@ -280,17 +282,25 @@ static int copy_entry(struct tar_reader *r, struct archive_entry *e, struct tar_
 	out->flag = r->flag;
 	out->sparse = archive_entry_sparse_count(e) > 0;
 	if (out->type == TAR_CHAR || out->type == TAR_BLOCK) {
-		out->dev_major = (uint32_t)archive_entry_rdevmajor(e);
-		out->dev_minor = (uint32_t)archive_entry_rdevminor(e);
+		extras.dev_major = (uint32_t)archive_entry_rdevmajor(e);
+		extras.dev_minor = (uint32_t)archive_entry_rdevminor(e);
 	}
-	out->odd = *out->path || strstr(path, "..") ? r->odd : NULL; /* "/" is the root itself */
+	extras.odd = *out->path || strstr(path, "..") ? r->odd : NULL; /* "/" is the root itself */
 	r->odd = NULL;
 	if (copy_link(r, e, out, err) < 0)
 		return -1;
-	out->odd = out->odd ? out->odd : r->odd ? "is a hard link out of the root" : NULL;
-	if (out->odd)
-		out->written = arena_strdup(&r->arena, path);
-	return copy_xattrs(r, e, out, err);
+	extras.odd = extras.odd ? extras.odd : r->odd ? "is a hard link out of the root" : NULL;
+	if (extras.odd)
+		extras.written = arena_strdup(&r->arena, path);
+	if (copy_xattrs(r, e, out->path, &extras, err) < 0)
+		return -1;
+	if (extras.odd || extras.xattr_count || extras.dev_major || extras.dev_minor) {
+		struct tar_extras *kept = arena_alloc(&r->arena, sizeof(*kept));
+
+		*kept = extras;
+		out->extras = kept;
+	}
+	return 0;
 }
 
 /*
@@ -435,8 +445,8 @@ int tar_read_next(struct tar_reader *r, struct tar_entry *out, struct error *err
 			return rc;
 		if (check_headers(r, err) < 0 || copy_entry(r, r->entry, out, err) < 0)
 			return -1;
-	} while (!*out->path && out->type == TAR_DIR && !out->odd);
-	if (!*out->path && !out->odd)
+	} while (!*out->path && out->type == TAR_DIR && !tar_extras(out)->odd);
+	if (!*out->path && !tar_extras(out)->odd)
 		return error_set(err, ERROR_FORMAT, "tar entry at byte %" PRIu64 " has no name",
 				 tar_read_header_offset(r));
 	r->content_end = (uint64_t)archive_filter_bytes(r->archive, -1) + out->size;

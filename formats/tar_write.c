@@ -136,10 +136,11 @@ static int by_xattr_name(const void *a, const void *b)
 
 static void add_xattrs(struct strbuf *out, const struct tar_entry *entry)
 {
+	const struct tar_extras *extras = tar_extras(entry);
 	VEC(const struct tar_xattr *) sorted = { 0 };
 
-	for (size_t i = 0; i < entry->xattr_count; i++)
-		vec_push(&sorted, &entry->xattrs[i]);
+	for (size_t i = 0; i < extras->xattr_count; i++)
+		vec_push(&sorted, &extras->xattrs[i]);
 	vec_sort(&sorted, by_xattr_name);
 	for (size_t i = 0; i < sorted.len; i++)
 		add_record(out, "SCHILY.xattr.", sorted.items[i]->name, sorted.items[i]->value,
@@ -208,8 +209,8 @@ static void put_entry(uint8_t *block, const struct tar_entry *entry, const char 
 	put_text(block + AT_LINK, link_of(entry),
 		 MIN(strlen(link_of(entry)), (size_t)NAME_MAX_BYTES));
 	if (entry->type == TAR_CHAR || entry->type == TAR_BLOCK) {
-		put_octal(block + AT_MAJOR, 7, entry->dev_major);
-		put_octal(block + AT_MINOR, 7, entry->dev_minor);
+		put_octal(block + AT_MAJOR, 7, tar_extras(entry)->dev_major);
+		put_octal(block + AT_MINOR, 7, tar_extras(entry)->dev_minor);
 	}
 	put_checksum(block);
 }
@@ -252,11 +253,13 @@ static void add_headers(struct strbuf *out, const struct tar_entry *entry)
 
 static int check_entry(const struct tar_entry *entry, struct error *err)
 {
-	if (entry->dev_major > SMALL_MAX || entry->dev_minor > SMALL_MAX)
+	const struct tar_extras *extras = tar_extras(entry);
+
+	if (extras->dev_major > SMALL_MAX || extras->dev_minor > SMALL_MAX)
 		return error_set(err, ERROR_LIMIT, "%s: a device number above %" PRIu64,
 				 entry->path, SMALL_MAX);
-	for (size_t i = 0; i < entry->xattr_count; i++) {
-		const char *name = entry->xattrs[i].name;
+	for (size_t i = 0; i < extras->xattr_count; i++) {
+		const char *name = extras->xattrs[i].name;
 
 		if (!*name || strchr(name, '='))
 			return error_set(err, ERROR_FORMAT,

@@ -121,8 +121,8 @@ static const char *odd_kind(struct layer_job *job, const struct tar_entry *entry
 	bool is[ARRAY_LEN(what)] = { entry->flag && !strchr("01234567S", entry->flag),
 				     entry->sparse || entry->flag == 'S', false };
 
-	for (size_t i = 0; i < entry->xattr_count; i++)
-		is[2] |= str_starts(entry->xattrs[i].name, "trusted.");
+	for (size_t i = 0; i < tar_extras(entry)->xattr_count; i++)
+		is[2] |= str_starts(entry->extras->xattrs[i].name, "trusted.");
 	for (size_t i = 0; i < ARRAY_LEN(what); i++) {
 		if (is[i] && !job->told[i]) {
 			job->told[i] = true;
@@ -135,8 +135,9 @@ static const char *odd_kind(struct layer_job *job, const struct tar_entry *entry
 /* Tells of names that no archive should have. True when the entry belongs nowhere. */
 static bool note_odd(struct layer_job *job, const struct tar_entry *entry)
 {
-	bool leaves = entry->odd && !str_starts(entry->odd, "begins");
-	const char *what = entry->odd, *slash = strrchr(entry->path, '/');
+	const struct tar_extras *x = tar_extras(entry);
+	bool leaves = x->odd && !str_starts(x->odd, "begins");
+	const char *what = x->odd, *slash = strrchr(entry->path, '/');
 
 	if (!what && is_odd_whiteout(entry->path))
 		what = "is a whiteout of nothing";
@@ -145,12 +146,11 @@ static bool note_odd(struct layer_job *job, const struct tar_entry *entry)
 	if (!what)
 		what = odd_kind(job, entry);
 	if (what && job->odd.len < ODD_ENTRIES_MAX) {
-		vec_push(&job->odd,
-			 ((struct odd_entry){
-				 job->index,
-				 arena_printf(&job->content, "/%s",
-					      entry->odd ? relative(entry->written) : entry->path),
-				 what, entry->odd != NULL }));
+		vec_push(&job->odd, ((struct odd_entry){ job->index,
+							 arena_printf(&job->content, "/%s",
+								      x->odd ? relative(x->written)
+									     : entry->path),
+							 what, x->odd != NULL }));
 		fact_keeping_odd(&job->keeping, &job->odd.items[job->odd.len - 1]);
 	}
 	return leaves;
@@ -286,8 +286,7 @@ static int read_entry(struct layer_job *job, struct tar_reader *reader,
 	out->entry = *entry;
 	out->entry.path = arena_strdup(names, entry->path);
 	out->entry.link = *entry->link ? arena_strdup(names, entry->link) : "";
-	out->entry.xattrs = NULL;
-	out->entry.xattr_count = 0;
+	out->entry.extras = NULL;
 	if (entry->type == TAR_FILE &&
 	    read_content(contents, entry, tar_read_content(reader), &out->facts, err) < 0)
 		return -1;

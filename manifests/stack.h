@@ -111,6 +111,7 @@ struct stack_stage {
 	struct stack_texts run; /* shell commands, in order */
 	struct stack_secret *secrets;
 	size_t secret_count;
+	const char *gpu;     /* a CDI device for its commands, "nvidia.com/gpu=all"; or NULL */
 	const char *timeout; /* of all commands together: "30m"; NULL: STACK_TIMEOUT */
 	struct stack_place place;
 };

@@ -1,6 +1,7 @@
 #include "manifests/stack_check.h"
 
 #include "base/strbuf.h"
+#include "formats/cdi.h"
 
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz";
 static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -284,6 +285,17 @@ const char *stack_check_mode(const char *text, struct arena *arena)
 	if (len < 3 || len > 5 || strspn(text, "01234567") != len || (len == 5 && text[0] != '0'))
 		return "is not a mode; write permissions in octal, such as \"0755\"";
 	return NULL;
+}
+
+const char *stack_check_device(const char *text, struct arena *arena)
+{
+	cleanup_free char *kind = NULL, *name = NULL;
+
+	(void)arena;
+	return cdi_device_split(text, &kind, &name)
+		       ? NULL
+		       : "is no CDI device; write VENDOR/CLASS=NAME, such as "
+			 "\"nvidia.com/gpu=all\"";
 }
 
 const char *stack_check_duration(const char *text, struct arena *arena)

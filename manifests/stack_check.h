@@ -21,6 +21,7 @@ stack_check_fn stack_check_url;        /* http, https, file; placeholders */
 stack_check_fn stack_check_relative;   /* a path below the manifest's folder */
 stack_check_fn stack_check_absolute;   /* a path in the image */
 stack_check_fn stack_check_mode;       /* octal text */
+stack_check_fn stack_check_device;     /* "nvidia.com/gpu=all" */
 stack_check_fn stack_check_duration;   /* "90s", "15m", "2h" */
 stack_check_fn stack_check_user;
 stack_check_fn stack_check_env_name; /* POSIX environment variable name */

@@ -322,6 +322,13 @@ static const struct stack_key stage_keys[] = {
 	  .count_offset = AT(stack_stage, secret_count),
 	  .section = &secret_section,
 	  .help = "What `run` may know and no image may hold." },
+	{ .name = "gpu",
+	  .type = KEY_TEXT,
+	  .offset = AT(stack_stage, gpu),
+	  .check = stack_check_device,
+	  .help = "A device of the building machine that `run` gets, by its CDI name: "
+		  "`nvidia.com/gpu=all`, as `podman run --device` has it. Nothing of it reaches an "
+		  "image, and results kept from an earlier build count on any machine." },
 	{ .name = "timeout",
 	  .type = KEY_TEXT,
 	  .offset = AT(stack_stage, timeout),

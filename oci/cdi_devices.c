@@ -1,6 +1,10 @@
 #include "oci/cdi_devices.h"
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include "base/fs.h"
+#include "formats/elf.h"
 
 enum { SPEC_MAX = 4 * 1024 * 1024, SPECS_MAX = 1024 };
 
@@ -172,4 +176,30 @@ int cdi_devices_add(const struct cdi_devices *d, const char *device, struct cdi_
 			return any < 0 ? -1 : 0;
 	}
 	return not_there(d, device, err);
+}
+
+const char *cdi_devices_soname(const char *path, uint16_t machine, struct arena *arena)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_elf struct elf elf = { 0 };
+	struct error ignored = { 0 };
+	const char *soname = NULL;
+	struct stat st;
+	void *map;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 64)
+		return NULL;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return NULL;
+	if (elf_is(slice_of(map, 4)) &&
+	    elf_read(slice_of(map, (size_t)st.st_size), &elf, &ignored) == 0 &&
+	    elf.type == ELF_TYPE_DYN && (!machine || elf.machine == machine)) {
+		const char *slash = strrchr(path, '/');
+
+		soname = elf.soname.len ? arena_slice(arena, elf.soname)
+					: arena_strdup(arena, slash ? slash + 1 : path);
+	}
+	munmap(map, (size_t)st.st_size);
+	return soname;
 }

@@ -44,5 +44,10 @@ struct cdi_used {
 };
 int cdi_devices_add(const struct cdi_devices *d, const char *device, struct cdi_used *used,
 		    struct cdi_edits *edits, struct error *err) MUST_USE;
+/*
+ * The soname of a library of this machine, its file's name when it has none; NULL when it is no
+ * library of `machine` (0: of any). In `arena`.
+ */
+const char *cdi_devices_soname(const char *path, uint16_t machine, struct arena *arena);
 
 #endif

@@ -37,18 +37,27 @@ static int name_layer(const struct unpacking *u, size_t layer, struct error *err
 	return error_wrap(err, "%s: layer %zu", u->image->name, layer);
 }
 
-static const struct tar_xattr *copy_xattrs(const struct tar_entry *e, struct arena *arena)
+static const struct tar_extras *copy_extras(const struct tar_entry *e, struct arena *arena)
 {
-	struct tar_xattr *copy = arena_array(arena, e->xattr_count, sizeof(*copy));
+	struct tar_extras *made;
+	struct tar_xattr *copy;
 
-	for (size_t i = 0; i < e->xattr_count; i++) {
-		const struct tar_xattr *x = &e->xattrs[i];
+	if (!e->extras)
+		return NULL;
+	made = arena_alloc(arena, sizeof(*made));
+	copy = arena_array(arena, e->extras->xattr_count, sizeof(*copy));
+	*made = (struct tar_extras){ .xattrs = copy,
+				     .xattr_count = e->extras->xattr_count,
+				     .dev_major = e->extras->dev_major,
+				     .dev_minor = e->extras->dev_minor };
+	for (size_t i = 0; i < made->xattr_count; i++) {
+		const struct tar_xattr *x = &e->extras->xattrs[i];
 
 		copy[i].name = arena_strdup(arena, x->name);
 		copy[i].value = (const uint8_t *)arena_slice(arena, slice_of(x->value, x->len));
 		copy[i].len = x->len;
 	}
-	return copy;
+	return made;
 }
 
 /* NULL: a whiteout, which makes nothing. */
@@ -65,7 +74,7 @@ static struct tree_node *plan_entry(struct unpacking *u, size_t layer, const str
 	planned->entry = *e;
 	planned->entry.path = arena_strdup(arena, tree_path(&u->tree, node, &path));
 	planned->entry.link = e->link ? arena_strdup(arena, e->link) : "";
-	planned->entry.xattrs = copy_xattrs(e, arena);
+	planned->entry.extras = copy_extras(e, arena);
 	node->facts = planned;
 	return node;
 }
@@ -141,9 +150,11 @@ static void note_owner(struct unpacking *u, const struct tar_entry *e)
 
 static void set_xattrs(struct unpacking *u, int fd, const struct tar_entry *e)
 {
-	for (size_t i = 0; i < e->xattr_count; i++)
-		u->out->xattrs += fsetxattr(fd, e->xattrs[i].name, e->xattrs[i].value,
-					    e->xattrs[i].len, 0) < 0;
+	const struct tar_extras *x = tar_extras(e);
+
+	for (size_t i = 0; i < x->xattr_count; i++)
+		u->out->xattrs += fsetxattr(fd, x->xattrs[i].name, x->xattrs[i].value,
+					    x->xattrs[i].len, 0) < 0;
 }
 
 /* Owner first: changing it takes setuid bits and capabilities away. */
@@ -224,12 +235,13 @@ static int make_symlink(struct unpacking *u, const struct tar_entry *e, struct e
 static int make_special(struct unpacking *u, const struct tar_entry *e, struct error *err)
 {
 	mode_t type = e->type == TAR_FIFO ? S_IFIFO : e->type == TAR_CHAR ? S_IFCHR : S_IFBLK;
+	const struct tar_extras *x = tar_extras(e);
 	const char *name;
 	cleanup_fd int dir = open_parent(u, e->path, &name, err);
 
 	if (dir < 0)
 		return -1;
-	if (mknodat(dir, name, type | 0600, makedev(e->dev_major, e->dev_minor)) < 0) {
+	if (mknodat(dir, name, type | 0600, makedev(x->dev_major, x->dev_minor)) < 0) {
 		if (errno != EPERM)
 			return error_set_errno(err, errno, "create %s", e->path);
 		u->out->devices++;

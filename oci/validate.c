@@ -147,7 +147,8 @@ static void check_entry(struct check *c, const struct tar_entry *e)
 		problem(c, VALIDATE_ENTRY_ODD, e->path, "is a malformed whiteout");
 	if (e->type == TAR_CHAR || e->type == TAR_BLOCK)
 		problem(c, VALIDATE_ENTRY_ODD, e->path, "is a device node (%s %u:%u)",
-			e->type == TAR_CHAR ? "character" : "block", e->dev_major, e->dev_minor);
+			e->type == TAR_CHAR ? "character" : "block", tar_extras(e)->dev_major,
+			tar_extras(e)->dev_minor);
 	if (e->type == TAR_HARDLINK)
 		check_link(c, e);
 	if (map_put(&c->seen, e->path, c))

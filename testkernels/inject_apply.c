@@ -2,7 +2,6 @@
  * The hooks' work, on a layer of files over the image's tree.
  * Source: NVIDIA/nvidia-container-toolkit cmd/nvidia-cdi-hook; ldconfig(8).
  */
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -10,6 +9,7 @@
 #include "base/map.h"
 #include "base/stream.h"
 #include "formats/ldcache.h"
+#include "oci/cdi_devices.h"
 #include "testkernels/inject_parts.h"
 #include "testkernels/rootdir.h"
 
@@ -125,32 +125,6 @@ static int put_mount_point(const struct applying *a, const struct cdi_mount *m, 
 	return put_file(a, m->container_path, slice_str(""), err);
 }
 
-const char *inject_soname(const char *path, uint16_t machine, struct arena *arena)
-{
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	cleanup_elf struct elf elf = { 0 };
-	struct error ignored = { 0 };
-	const char *soname = NULL;
-	struct stat st;
-	void *map;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 64)
-		return NULL;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return NULL;
-	if (elf_is(slice_of(map, 4)) &&
-	    elf_read(slice_of(map, (size_t)st.st_size), &elf, &ignored) == 0 &&
-	    elf.type == ELF_TYPE_DYN && (!machine || elf.machine == machine)) {
-		const char *slash = strrchr(path, '/');
-
-		soname = elf.soname.len ? arena_slice(arena, elf.soname)
-					: arena_strdup(arena, slash ? slash + 1 : path);
-	}
-	munmap(map, (size_t)st.st_size);
-	return soname;
-}
-
 /* --- the loader's cache */
 
 struct cache {
@@ -197,7 +171,7 @@ static void cache_scan_image(const struct applying *a, struct cache *c, const ch
 					      : -1;
 		cleanup_free char *proc = xasprintf("/proc/self/fd/%d", file);
 		const char *soname =
-			file < 0 ? NULL : inject_soname(proc, a->loader->machine, a->arena);
+			file < 0 ? NULL : cdi_devices_soname(proc, a->loader->machine, a->arena);
 
 		if (soname)
 			cache_add(c, a->arena, names.items[i], path);
@@ -217,7 +191,7 @@ static int cache_add_injected(const struct applying *a, struct cache *c, const c
 		if (strncmp(m->container_path, dir, strlen(dir)) != 0 ||
 		    m->container_path + strlen(dir) != slash || !is_library_name(slash + 1))
 			continue;
-		soname = inject_soname(m->host_path, a->loader->machine, a->arena);
+		soname = cdi_devices_soname(m->host_path, a->loader->machine, a->arena);
 		if (!soname)
 			continue;
 		link = fs_join(dir, soname);
@@ -305,27 +279,10 @@ static int update_cache(const struct applying *a, struct error *err)
 
 /* --- hooks */
 
-/* The value of "--name VALUE" or "--name=VALUE" at args[*at]; NULL: it is another. */
-static const char *flag(const struct cdi_texts *args, size_t *at, const char *name)
-{
-	const char *arg = args->items[*at];
-	size_t n = strlen(name);
-
-	if (str_starts(arg, "--"))
-		arg++;
-	if (arg[0] != '-' || strncmp(arg + 1, name, n) != 0)
-		return NULL;
-	if (arg[1 + n] == '=')
-		return arg + n + 2;
-	if (arg[1 + n] || *at + 1 >= args->count)
-		return NULL;
-	return args->items[++*at];
-}
-
 static int hook_symlinks(struct applying *a, const struct cdi_hook *h, struct error *err)
 {
 	for (size_t i = 0; i < h->args.count; i++) {
-		const char *value = flag(&h->args, &i, "link");
+		const char *value = cdi_hook_flag(&h->args, &i, "link");
 		const char *sep = value ? strstr(value, "::") : NULL;
 		cleanup_free char *target =
 			xstrndup(value ? value : "", sep ? (size_t)(sep - value) : 0);
@@ -342,7 +299,7 @@ static int hook_ldcache(struct applying *a, const struct cdi_hook *h, struct err
 {
 	(void)err;
 	for (size_t i = 0; i < h->args.count; i++) {
-		const char *value = flag(&h->args, &i, "folder");
+		const char *value = cdi_hook_flag(&h->args, &i, "folder");
 
 		if (value && value[0] == '/')
 			vec_push(&a->folders, value);
@@ -375,7 +332,7 @@ static int hook_compat(struct applying *a, const struct cdi_hook *h, struct erro
 
 	(void)err;
 	for (size_t i = 0; i < h->args.count; i++) {
-		const char *value = flag(&h->args, &i, "host-driver-version");
+		const char *value = cdi_hook_flag(&h->args, &i, "host-driver-version");
 
 		host = value ? value : host;
 	}
@@ -432,20 +389,9 @@ static const struct {
 	{ "update-application-profile", hook_nothing },
 };
 
-/* "nvidia-cdi-hook NAME …" and "nvidia-ctk hook NAME …". */
-static const char *hook_name(const struct cdi_hook *h)
-{
-	size_t at = h->args.count > 2 && str_equal(h->args.items[1], "hook") ? 2 : 1;
-	const char *slash = strrchr(h->path, '/'), *program = slash ? slash + 1 : h->path;
-
-	if (!str_starts(program, "nvidia-") || h->args.count <= at)
-		return "";
-	return h->args.items[at];
-}
-
 static int run_hook(struct applying *a, const struct cdi_hook *h, struct error *err)
 {
-	const char *name = hook_name(h);
+	const char *name = cdi_hook_name(h);
 
 	for (size_t i = 0; i < ARRAY_LEN(hooks); i++) {
 		if (str_equal(hooks[i].name, name))
@@ -497,7 +443,7 @@ int inject_link(const struct injection *in, const char *dir, struct error *err)
 
 		if (!is_library_name(slash + 1))
 			continue;
-		soname = inject_soname(m->host_path, 0, &arena);
+		soname = cdi_devices_soname(m->host_path, 0, &arena);
 		if (symlink(m->host_path, to) < 0 && errno != EEXIST)
 			return error_set_errno(err, errno, "create %s", to);
 		if (!soname || strchr(soname, '/'))

@@ -18,7 +18,4 @@ void inject_note(struct injection *in, const char *code, const char *text);
 int inject_discover(const struct inject_request *request, const struct host_driver *driver,
 		    struct arena *arena, struct injection *out, struct error *err) MUST_USE;
 
-/* The soname of a library file, or NULL when it is none; in the arena. */
-const char *inject_soname(const char *path, uint16_t machine, struct arena *arena);
-
 #endif

@@ -2,34 +2,12 @@
  * runc and crun on a bundle of ours.
  * Source: OCI runtime specification 1.0.2, config.md, config-linux.md.
  */
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/process.h"
 #include "oci/runtime_config.h"
 #include "testkernels/rootdir.h"
 #include "testkernels/run_mode.h"
-
-static void add_injected(const struct injection *in, json_t *mounts)
-{
-	for (size_t i = 0; i < in->edits.mounts.len; i++) {
-		const struct cdi_mount *m = &in->edits.mounts.items[i];
-		json_t *options = json_array();
-		bool bind = false;
-
-		for (size_t k = 0; k < m->options.count; k++) {
-			bind |= str_equal(m->options.items[k], "bind") ||
-				str_equal(m->options.items[k], "rbind");
-			json_push(options, json_text(m->options.items[k]));
-		}
-		if (!bind && !m->type)
-			json_push(options, json_text("rbind"));
-		json_push(mounts, runtime_mount(m->container_path, m->type ? m->type : "none",
-						m->host_path, options));
-	}
-}
 
 static json_t *mounts_json(const struct run_context *c, const char *probe_dir)
 {
@@ -47,7 +25,7 @@ static json_t *mounts_json(const struct run_context *c, const char *probe_dir)
 	json_push(list, host_sys ? runtime_mount("/sys", "none", "/sys", json_texts(bound))
 				 : runtime_mount("/sys", "sysfs", "sysfs", json_texts(sys)));
 	if (c->injection)
-		add_injected(c->injection, list);
+		runtime_add_cdi_mounts(&c->injection->edits, list);
 	json_push(list, runtime_mount(PROBE_PLACE, "none", probe_dir, json_texts(probe)));
 	return list;
 }
@@ -82,63 +60,6 @@ static json_t *process_json(const struct run_context *c, struct slice plan)
 	return o;
 }
 
-/*
- * One node, and the rule that lets it be opened: without one, runc on cgroup v1 makes a node whose
- * open gives EPERM. Missing numbers come from the host's node.
- */
-static void add_device(const struct cdi_node *n, json_t *devices, json_t *rules)
-{
-	struct stat st = { 0 };
-	bool there = stat(n->host_path, &st) == 0;
-	json_t *o = json_object(), *rule = json_object();
-	char type[2] = { n->type ? n->type : S_ISBLK(st.st_mode) ? 'b' : 'c', '\0' };
-	uint32_t major = n->has_number || !there ? n->major : major(st.st_rdev);
-	uint32_t minor = n->has_number || !there ? n->minor : minor(st.st_rdev);
-
-	json_put(o, "path", json_text(n->path));
-	json_put(o, "type", json_text(type));
-	json_put(o, "major", json_integer(major));
-	json_put(o, "minor", json_integer(minor));
-	json_put(o, "fileMode",
-		 json_integer(n->has_mode ? n->mode
-			      : there     ? st.st_mode & 0777
-					  : 0666));
-	json_put(o, "uid", json_integer(n->has_uid ? n->uid : 0));
-	json_put(o, "gid", json_integer(n->has_gid ? n->gid : 0));
-	json_push(devices, o);
-	json_put(rule, "allow", json_true());
-	json_put(rule, "type", json_text(type));
-	json_put(rule, "major", json_integer(major));
-	json_put(rule, "minor", json_integer(minor));
-	json_put(rule, "access", json_text(n->permissions));
-	if (n->permissions[0])
-		json_push(rules, rule);
-	else
-		json_decref(rule);
-}
-
-static void add_devices(const struct injection *in, json_t *linux_part)
-{
-	json_t *devices = json_array(), *rules = json_array(), *resources = json_object();
-
-	for (size_t i = 0; i < in->edits.nodes.len; i++)
-		add_device(&in->edits.nodes.items[i], devices, rules);
-	json_put(linux_part, "devices", devices);
-	json_put(resources, "devices", rules);
-	json_put(linux_part, "resources", resources);
-}
-
-/* A plain user's runtime binds the host's node of the same path, whatever the numbers: say so. */
-static void bind_devices(const struct injection *in, json_t *mounts)
-{
-	static const char *const options[] = { "bind", "nosuid", "noexec", NULL };
-
-	for (size_t i = 0; i < in->edits.nodes.len; i++)
-		json_push(mounts,
-			  runtime_mount(in->edits.nodes.items[i].path, "none",
-					in->edits.nodes.items[i].host_path, json_texts(options)));
-}
-
 static json_t *linux_json(const struct run_context *c)
 {
 	static const char *const kinds[] = { "mount", "pid", "ipc", "uts" };
@@ -160,7 +81,7 @@ static json_t *linux_json(const struct run_context *c)
 	json_put(o, "maskedPaths", json_texts(masked));
 	json_put(o, "readonlyPaths", json_texts(read_only));
 	if (root && c->injection)
-		add_devices(c->injection, o);
+		runtime_add_cdi_devices(&c->injection->edits, o);
 	if (!root) {
 		json_put(o, "uidMappings", runtime_id_mapping(c->user->uid, geteuid()));
 		json_put(o, "gidMappings", runtime_id_mapping(c->user->gid, getegid()));
@@ -178,7 +99,7 @@ static int write_bundle(const struct run_context *c, const struct root_view *vie
 	json_t *root_part = json_object(), *mounts = mounts_json(c, probe_dir);
 
 	if (c->injection && geteuid() != 0)
-		bind_devices(c->injection, mounts);
+		runtime_bind_cdi_devices(&c->injection->edits, mounts);
 	json_put(root_part, "path", json_text(root));
 	json_put(root_part, "readonly", json_boolean(!root_view_writable(view)));
 	json_put(o, "ociVersion", json_text("1.0.2"));

@@ -343,6 +343,7 @@ static int override(struct effects *e, const struct script_command *c)
 static int set_capability(struct effects *e, const struct script_command *c)
 {
 	struct rootfs_node *n = c->count == 3 ? find(e, c->words[2]) : NULL;
+	struct tar_extras *extras;
 	struct tar_xattr *x;
 	uint8_t *caps;
 
@@ -353,8 +354,9 @@ static int set_capability(struct effects *e, const struct script_command *c)
 		return 0;
 	x = arena_alloc(&e->f->rootfs->arena, sizeof(*x));
 	*x = (struct tar_xattr){ "security.capability", caps, FILE_CAPS_BYTES };
-	rootfs_edit(e->f->rootfs, n)->xattrs = x;
-	rootfs_edit(e->f->rootfs, n)->xattr_count = 1;
+	extras = arena_alloc(&e->f->rootfs->arena, sizeof(*extras));
+	*extras = (struct tar_extras){ .xattrs = x, .xattr_count = 1 };
+	rootfs_edit(e->f->rootfs, n)->extras = extras;
 	return 1;
 }
 

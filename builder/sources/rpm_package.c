@@ -95,6 +95,7 @@ static int add_entry(struct unpacking *u, uint32_t i, struct error *err)
 				 .mtime = MAX(f->mtime, INT64_C(0)) };
 	uint8_t caps[FILE_CAPS_BYTES];
 	const struct tar_xattr xattr = { "security.capability", caps, sizeof(caps) };
+	const struct tar_extras extras = { .xattrs = &xattr, .xattr_count = 1 };
 	struct component_entry *made;
 
 	if (f->flags & RPMFILE_GHOST || !*f->path)
@@ -107,8 +108,7 @@ static int add_entry(struct unpacking *u, uint32_t i, struct error *err)
 					 "%s has capabilities '%.80s', which "
 					 "are not known",
 					 f->path, f->caps);
-		tar.xattrs = &xattr;
-		tar.xattr_count = 1;
+		tar.extras = &extras;
 	}
 	made = component_add(u->c, &tar);
 	set_owner(u, f);

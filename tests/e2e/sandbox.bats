@@ -219,3 +219,92 @@ need_runc() {
 	run -0 build
 	[ "$(made)" != "$first" ]
 }
+
+# A machine's device that is none: /dev/zero under another name, a library, a variable.
+fake_device() {
+	need "${CC:-cc}"
+	mkdir -p cdi driver
+	echo 'int fake(void); int fake(void) { return 0; }' >fake.c
+	"${CC:-cc}" -shared -fPIC -nostdlib -Wl,-soname,libfake.so.1 -o driver/libfake.so.580.1 fake.c
+	cat >cdi/vendor.json <<-END
+	{ "cdiVersion": "0.6.0", "kind": "vendor.com/gpu",
+	  "containerEdits": { "env": ["GPU_SEEN=yes"],
+	    "mounts": [ { "hostPath": "$WORK/driver/libfake.so.580.1", "containerPath": "/usr/lib/driver/libfake.so.580.1", "options": ["ro", "nosuid", "nodev", "bind"] } ],
+	    "hooks": [
+	      { "hookName": "createContainer", "path": "/usr/bin/nvidia-cdi-hook", "args": ["nvidia-cdi-hook", "create-symlinks", "--link", "libfake.so.1::/usr/lib/driver/libfake.so"] },
+	      { "hookName": "createContainer", "path": "/usr/bin/nvidia-cdi-hook", "args": ["nvidia-cdi-hook", "update-ldcache", "--folder", "/usr/lib/driver"] } ] },
+	  "devices": [
+	    { "name": "0", "containerEdits": { "deviceNodes": [ { "path": "/dev/fake-gpu", "hostPath": "/dev/zero" } ] } },
+	    { "name": "1", "containerEdits": { "deviceNodes": [ { "path": "/dev/fake-gpu", "hostPath": "/dev/full" } ] } },
+	    { "name": "gone", "containerEdits": { "deviceNodes": [ { "path": "/dev/gone", "hostPath": "$WORK/gone" } ] } } ] }
+	END
+}
+
+device_stage() {
+	EXTRA="gpu: vendor.com/gpu=${1:-0}" stage 'mkdir /out' 'head -c 3 /dev/fake-gpu >/out/bytes' \
+		'readlink /usr/lib/driver/libfake.so /usr/lib/driver/libfake.so.1 >/out/links' \
+		'cat /usr/lib/driver/libfake.so | head -c 4 | grep -q ELF && echo $GPU_SEEN $LD_LIBRARY_PATH >/out/env' \
+		'if touch /usr/lib/driver/libfake.so.580.1 2>/dev/null; then exit 9; fi' 'cat /proc/sys/kernel/random/uuid >/out/id'
+	sed -i 's|path: /out, to: /opt/out|path: /, to: /opt/all|' stack.yaml
+	gpuimg lock stack.yaml
+}
+
+# What was made of it, and that nothing of the device is there.
+device_image() {
+	need umoci
+	rm -rf bundle
+	umoci unpack --rootless --image out:1 bundle >&2
+	local all=bundle/rootfs/opt/all
+	[ "$(od -An -tx1 "$all/out/bytes" | tr -d ' ')" = 000000 ]
+	[ "$(cat "$all/out/links")" = $'libfake.so.1\nlibfake.so.580.1' ]
+	[ "$(cat "$all/out/env")" = "yes /usr/lib/driver" ]
+	[ -z "$(find bundle/rootfs '(' -name '*libfake*' -o -name driver -o -name 'fake-gpu*' ')' -print)" ]
+}
+
+@test "gpu: commands have the device of a CDI specification, and the image has nothing of it" {
+	need_bwrap
+	fake_device
+	device_stage
+	run -0 build --cdi-dir cdi
+	device_image
+	# in runc, too
+	if runc --version >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
+		need_runc
+		rm -rf store out
+		(
+			without_bwrap ls grep
+			"$GPUIMG" build --no-lint --to oci:out:1 --cdi-dir cdi stack.yaml
+		)
+		device_image
+	fi
+}
+
+@test "gpu: the stage's key has the device, and what was kept counts where there is none" {
+	need_bwrap
+	fake_device
+	device_stage
+	run -0 build --cdi-dir cdi
+	device_image
+	first=$(cat bundle/rootfs/opt/all/out/id)
+	rm -rf store/keys/images store/keys/attachments
+	run -0 build --cdi-dir nowhere
+	device_image
+	[ "$(cat bundle/rootfs/opt/all/out/id)" = "$first" ]
+	device_stage 1
+	run -0 build --cdi-dir cdi
+	device_image
+	[ "$(cat bundle/rootfs/opt/all/out/id)" != "$first" ]
+}
+
+@test "gpu: a device that is not there, is damaged, or has no such name is said with its place" {
+	fake_device
+	device_stage 7
+	run -2 --separate-stderr build --cdi-dir cdi
+	[[ $stderr == *"stack.yaml:6:"*"stage build: gpu: no CDI device 'vendor.com/gpu=7': there is vendor.com/gpu=0"* ]] || { echo "$stderr"; false; }
+	device_stage gone
+	run -2 --separate-stderr build --cdi-dir cdi
+	[[ $stderr == *"its specification names $WORK/gone, which this machine does not have"* ]]
+	sed -i 's|gpu: .*|gpu: everything|' stack.yaml
+	run -2 --separate-stderr build --cdi-dir cdi
+	[[ $stderr == *"'everything' is no CDI device; write VENDOR/CLASS=NAME"* ]] || { echo "$stderr"; false; }
+}

@@ -35,7 +35,8 @@ static bool copy(struct stream *in, struct strbuf *text, struct sink *out)
 		assert(content.len == e.size);
 		d = digest_of(strbuf_slice(&content));
 		strbuf_addf(text, "%s %s %d %o %" PRIu64 " %" PRIu64 " %s %zu\n", e.path, e.link,
-			    (int)e.type, e.mode, e.uid, e.gid, digest_hex(&d, hex), e.xattr_count);
+			    (int)e.type, e.mode, e.uid, e.gid, digest_hex(&d, hex),
+			    tar_extras(&e)->xattr_count);
 		s = stream_memory(strbuf_slice(&content));
 		if (tar_write_entry(out, &e, e.type == TAR_FILE ? s : NULL, &err) < 0)
 			return false;

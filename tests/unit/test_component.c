@@ -14,9 +14,11 @@ static void test_what_is_added_is_copied(void **state)
 {
 	char path[] = "usr/bin/x", name[] = "user.a", value[] = "v";
 	struct tar_xattr xattr = { name, (uint8_t *)value, 1 };
-	struct tar_entry tar = {
-		.type = TAR_FILE, .path = path, .mode = 0755, .xattrs = &xattr, .xattr_count = 1
-	};
+	struct tar_entry tar = { .type = TAR_FILE,
+				 .path = path,
+				 .mode = 0755,
+				 .extras = &(struct tar_extras){ .xattrs = &xattr,
+								 .xattr_count = 1 } };
 	cleanup_component struct component *c = component_new(COMPONENT_DEB, "x", "1.0");
 	const struct component_entry *e = component_add(c, &tar);
 
@@ -24,8 +26,8 @@ static void test_what_is_added_is_copied(void **state)
 	path[0] = name[0] = value[0] = '!';
 	assert_string_equal(e->tar.path, "usr/bin/x");
 	assert_string_equal(e->tar.link, "");
-	assert_string_equal(e->tar.xattrs[0].name, "user.a");
-	assert_int_equal(e->tar.xattrs[0].value[0], 'v');
+	assert_string_equal(e->tar.extras->xattrs[0].name, "user.a");
+	assert_int_equal(e->tar.extras->xattrs[0].value[0], 'v');
 	assert_int_equal(e->content.fd, -1);
 	assert_int_equal(c->entries.len, 1);
 	assert_int_equal(c->fd, -1);

@@ -22,6 +22,7 @@ static void bench_release(struct bench *b)
 
 static const uint8_t caps[] = { 1, 0, 2 };
 static const struct tar_xattr xattr = { "security.capability", caps, sizeof(caps) };
+const struct tar_extras extras = { .xattrs = &xattr, .xattr_count = 1 };
 
 /* A package with a file in its scratch, a link, a script, an owner. */
 static struct component *make(struct bench *b)
@@ -43,8 +44,7 @@ static struct component *make(struct bench *b)
 						  .mode = 04755,
 						  .uid = 7,
 						  .mtime = 1234,
-						  .xattrs = &xattr,
-						  .xattr_count = 1 });
+						  .extras = &extras });
 	e->content = (struct content){ .kind = CONTENT_RANGE, .fd = c->fd, .offset = 2 };
 	component_add_symlink(c, "tool", "usr/tool");
 	component_add_text(c, "usr/made", 0644, slice_str("made"));
@@ -97,8 +97,8 @@ static void test_a_kept_package_comes_back_whole(void **state)
 	assert_int_equal(e->tar.mode, 04755);
 	assert_int_equal(e->tar.uid, 7);
 	assert_int_equal(e->tar.mtime, 1234);
-	assert_string_equal(e->tar.xattrs[0].name, xattr.name);
-	assert_memory_equal(e->tar.xattrs[0].value, caps, sizeof(caps));
+	assert_string_equal(e->tar.extras->xattrs[0].name, xattr.name);
+	assert_memory_equal(e->tar.extras->xattrs[0].value, caps, sizeof(caps));
 	read_entry(e, &text);
 	assert_string_equal(strbuf_text(&text), "content");
 	assert_string_equal(c->entries.items[2].tar.link, "usr/tool");

@@ -199,9 +199,9 @@ static void test_what_scripts_do_with_files_for_sure_is_done(void **state)
 	n = rootfs_lookup(&s.rootfs, "usr/bin/tool");
 	assert_int_equal(n->tar->mode, 04710);
 	assert_int_equal(n->tar->gid, 116);
-	assert_int_equal(n->tar->xattr_count, 1);
-	assert_string_equal(n->tar->xattrs[0].name, "security.capability");
-	assert_int_equal(n->tar->xattrs[0].value[5], 0x20);
+	assert_int_equal(tar_extras(n->tar)->xattr_count, 1);
+	assert_string_equal(n->tar->extras->xattrs[0].name, "security.capability");
+	assert_int_equal(n->tar->extras->xattrs[0].value[5], 0x20);
 	overrides = text_of(&s, "var/lib/dpkg/statoverride");
 	assert_string_equal(overrides, "root ssl-cert 4710 /usr/bin/tool\n");
 }

@@ -384,6 +384,126 @@ static void test_a_base_of_many_layers_leaves_room_for_fewer_of_ours(void **stat
 	}
 }
 
+/* A file of that size, which is never read here. */
+static void large_file(struct component *c, const char *path, uint64_t size)
+{
+	struct tar_entry tar = { .type = TAR_FILE, .path = path, .link = "", .size = size };
+
+	component_add(c, &tar)->content.kind = CONTENT_MEMORY;
+}
+
+/* Four classes of 40 components each, whose names spread over eight groups; one that is solo. */
+static void fill_groups(struct bench *b)
+{
+	static const struct {
+		enum component_kind kind;
+		const char *prefix;
+	} classes[] = { { COMPONENT_WHEEL, "nvidia-" },
+			{ COMPONENT_DEB, "lib" },
+			{ COMPONENT_WHEEL, "py" },
+			{ COMPONENT_TREE, "app" } };
+	struct component *solo = part(COMPONENT_WHEEL, "nvidia-solo");
+
+	b->dir = test_dir();
+	for (size_t k = 0; k < ARRAY_LEN(classes); k++) {
+		for (unsigned i = 0; i < 40; i++) {
+			cleanup_free char *name = xasprintf("%s%c%c", classes[k].prefix,
+							    'a' + (int)(i / 7), 'a' + (int)(i % 7));
+			cleanup_free char *path = xasprintf("opt/%s", name);
+			struct component *c = part(classes[k].kind, name);
+
+			large_file(c, path, 32 * MIB);
+			add(b, c);
+		}
+	}
+	large_file(solo, "opt/solo", 100 * MIB);
+	add(b, solo);
+	add(b, part(COMPONENT_FINISH, PLAN_METADATA));
+}
+
+static size_t count_reasons(const struct plan *plan, const char *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->layers.len; i++)
+		n += strstr(plan->layers.items[i].reason, text) != NULL;
+	return n;
+}
+
+static void test_above_the_wanted_number_the_smallest_groups_are_merged(void **state)
+{
+	static const struct {
+		size_t base, in_all, merged;
+	} cases[] = { { 0, 33, 0 }, { 15, 48, 0 }, { 16, 48, 1 }, { 20, 48, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup(bench_release) struct bench b = { 0 };
+		size_t merged;
+
+		fill_groups(&b);
+		b.rootfs.base_layers = cases[i].base;
+		make(&b, SPLIT_COMPONENT, GIB);
+		assert_int_equal(cases[i].base + b.plan.layers.len, cases[i].in_all);
+		merged = count_reasons(&b.plan, "groups are merged, since the image would have");
+		assert_int_equal(merged > 0, cases[i].merged);
+		assert_int_equal(count_reasons(&b.plan, "a layer of its own"), 1);
+		assert_string_equal(b.plan.layers.items[0].components, "nvidia-solo");
+	}
+}
+
+static void test_nothing_is_lost_by_merging(void **state)
+{
+	cleanup(bench_release) struct bench a = { 0 }, b = { 0 };
+	uint64_t apart = 0, together = 0;
+	size_t files = 0;
+
+	(void)state;
+	fill_groups(&a);
+	fill_groups(&b);
+	b.rootfs.base_layers = 22;
+	make(&a, SPLIT_COMPONENT, GIB);
+	make(&b, SPLIT_COMPONENT, GIB);
+	for (size_t i = 0; i < a.plan.layers.len; i++)
+		apart += a.plan.layers.items[i].bytes;
+	for (size_t i = 0; i < b.plan.layers.len; i++) {
+		together += b.plan.layers.items[i].bytes;
+		for (size_t k = 0; k < b.plan.layers.items[i].entries.len; k++)
+			files += b.plan.layers.items[i].entries.items[k].tar->type == TAR_FILE;
+	}
+	assert_int_equal(apart, together);
+	assert_int_equal(files, 161);
+}
+
+static void test_above_the_wanted_number_folders_are_cut_at_the_limit_alone(void **state)
+{
+	static const struct {
+		size_t base;
+		bool fine;
+	} cases[] = { { 0, true }, { 44, false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup(bench_release) struct bench b = { 0 };
+		struct component *c = part(COMPONENT_TREE, "files");
+
+		b.dir = test_dir();
+		for (unsigned k = 0; k < 96; k++) {
+			cleanup_free char *path =
+				xasprintf("opt/%c%c", 'a' + (int)(k / 10), 'a' + (int)(k % 10));
+
+			large_file(c, path, 7 * MIB);
+		}
+		add(&b, c);
+		b.rootfs.base_layers = cases[i].base;
+		make(&b, SPLIT_COMPONENT, GIB);
+		assert_int_equal(b.plan.layers.len > 4, cases[i].fine);
+		assert_int_equal(count_reasons(&b.plan, "cut at max-size alone") > 0,
+				 !cases[i].fine);
+		assert_true(cases[i].base + b.plan.layers.len <= PLAN_LAYERS_WANTED);
+	}
+}
+
 static void test_no_room_at_all_is_refused(void **state)
 {
 	cleanup(bench_release) struct bench b = { 0 };
@@ -407,6 +527,9 @@ int main(void)
 		cmocka_unit_test(test_a_layer_over_the_limit_is_cut_between_files),
 		cmocka_unit_test(test_single_makes_one_layer),
 		cmocka_unit_test(test_a_base_of_many_layers_leaves_room_for_fewer_of_ours),
+		cmocka_unit_test(test_above_the_wanted_number_the_smallest_groups_are_merged),
+		cmocka_unit_test(test_nothing_is_lost_by_merging),
+		cmocka_unit_test(test_above_the_wanted_number_folders_are_cut_at_the_limit_alone),
 		cmocka_unit_test(test_no_room_at_all_is_refused),
 		cmocka_unit_test(test_folders_that_differ_are_set_right_by_the_last_layer),
 		cmocka_unit_test(test_the_bytes_do_not_depend_on_the_number_of_threads),

@@ -105,10 +105,10 @@ static void test_capabilities_are_an_extended_attribute_of_revision_2(void **sta
 	(void)state;
 	assert_ok(unpack(system_files, ARRAY_LEN(system_files), c, &content, &err), err);
 	tar = &c->entries.items[1].tar;
-	assert_int_equal(tar->xattr_count, 1);
-	assert_string_equal(tar->xattrs[0].name, "security.capability");
-	assert_int_equal(tar->xattrs[0].len, FILE_CAPS_BYTES);
-	assert_memory_equal(tar->xattrs[0].value, want, FILE_CAPS_BYTES);
+	assert_int_equal(tar_extras(tar)->xattr_count, 1);
+	assert_string_equal(tar->extras->xattrs[0].name, "security.capability");
+	assert_int_equal(tar->extras->xattrs[0].len, FILE_CAPS_BYTES);
+	assert_memory_equal(tar->extras->xattrs[0].value, want, FILE_CAPS_BYTES);
 }
 
 static void test_capabilities_in_words(void **state)

@@ -27,6 +27,9 @@ static const struct tar_xattr xattrs[] = {
 	{ "user.zero", (const uint8_t *)"a\0b\n=", 5 },
 	{ "security.capability", (const uint8_t *)"\1\0\0\2\0\0\0\0", 8 },
 };
+static const struct tar_extras some = { .xattrs = xattrs, .xattr_count = 2 },
+			       null_device = { .dev_major = 1, .dev_minor = 3 },
+			       large_device = { .dev_major = 8, .dev_minor = 1048575 };
 
 /* One of each kind, with values at and beyond what ustar fields hold. */
 static size_t sample(struct tar_entry *out, struct slice *content, char **names)
@@ -76,16 +79,14 @@ static size_t sample(struct tar_entry *out, struct slice *content, char **names)
 		.type = TAR_SYMLINK, .path = "l", .link = "\xc3\xa9", .mode = 0777
 	};
 	out[n++] = (struct tar_entry){
-		.type = TAR_FILE, .path = "ping", .mode = 0755, .xattrs = xattrs, .xattr_count = 2
+		.type = TAR_FILE, .path = "ping", .mode = 0755, .extras = &some
 	};
 	out[n++] = (struct tar_entry){
-		.type = TAR_CHAR, .path = "dev/null", .mode = 0666, .dev_major = 1, .dev_minor = 3
+		.type = TAR_CHAR, .path = "dev/null", .mode = 0666, .extras = &null_device
 	};
-	out[n++] = (struct tar_entry){ .type = TAR_BLOCK,
-				       .path = "dev/sda",
-				       .mode = 0660,
-				       .dev_major = 8,
-				       .dev_minor = 1048575 };
+	out[n++] = (struct tar_entry){
+		.type = TAR_BLOCK, .path = "dev/sda", .mode = 0660, .extras = &large_device
+	};
 	out[n++] = (struct tar_entry){ .type = TAR_FIFO, .path = "run/pipe", .mode = 0600 };
 	return n;
 }
@@ -109,6 +110,8 @@ static void write_sample(struct strbuf *out, struct tar_entry *entries, size_t *
 
 static void assert_same_entry(const struct tar_entry *a, const struct tar_entry *b)
 {
+	const struct tar_extras *x = tar_extras(a), *y = tar_extras(b);
+
 	assert_string_equal(a->path, b->path);
 	assert_string_equal(a->link ? a->link : "", b->link);
 	assert_int_equal(a->type, b->type);
@@ -117,16 +120,16 @@ static void assert_same_entry(const struct tar_entry *a, const struct tar_entry 
 	assert_int_equal(a->uid, b->uid);
 	assert_int_equal(a->gid, b->gid);
 	assert_int_equal(a->mtime, b->mtime);
-	assert_int_equal(a->dev_major, b->dev_major);
-	assert_int_equal(a->dev_minor, b->dev_minor);
-	assert_int_equal(a->xattr_count, b->xattr_count);
-	for (size_t i = 0; i < a->xattr_count; i++) {
+	assert_int_equal(x->dev_major, y->dev_major);
+	assert_int_equal(x->dev_minor, y->dev_minor);
+	assert_int_equal(x->xattr_count, y->xattr_count);
+	for (size_t i = 0; i < x->xattr_count; i++) {
 		bool found = false;
 
-		for (size_t k = 0; k < b->xattr_count; k++)
-			found |= str_equal(a->xattrs[i].name, b->xattrs[k].name) &&
-				 slice_equal(slice_of(a->xattrs[i].value, a->xattrs[i].len),
-					     slice_of(b->xattrs[k].value, b->xattrs[k].len));
+		for (size_t k = 0; k < y->xattr_count; k++)
+			found |= str_equal(x->xattrs[i].name, y->xattrs[k].name) &&
+				 slice_equal(slice_of(x->xattrs[i].value, x->xattrs[i].len),
+					     slice_of(y->xattrs[k].value, y->xattrs[k].len));
 		assert_true(found);
 	}
 }
@@ -276,8 +279,9 @@ static void test_unsafe_names_can_be_told_instead(void **state)
 	r = tar_read_open(s);
 	tar_read_tolerate(r);
 	while (tar_read_next(r, &e, &err) > 0)
-		strbuf_addf(&told, "%s|%s|%s\n", e.path, e.odd ? e.written : "",
-			    e.odd ? e.odd : "");
+		strbuf_addf(&told, "%s|%s|%s\n", e.path,
+			    tar_extras(&e)->odd ? e.extras->written : "",
+			    tar_extras(&e)->odd ? e.extras->odd : "");
 	assert_int_equal(err.code, ERROR_NONE);
 	assert_string_equal(strbuf_text(&told), "x|../../x|has \"..\" in it\n"
 						"|..|has \"..\" in it\n"
@@ -565,9 +569,11 @@ static void test_content_of_another_length_is_an_integrity_error(void **state)
 static void test_what_a_header_cannot_hold_is_refused(void **state)
 {
 	static const struct tar_xattr bad = { "user.a=b", (const uint8_t *)"", 0 };
+	static const struct tar_extras bad_name = { .xattrs = &bad, .xattr_count = 1 },
+				       far_device = { .dev_major = 2097152 };
 	struct tar_entry cases[] = {
-		{ .type = TAR_FILE, .path = "f", .xattrs = &bad, .xattr_count = 1 },
-		{ .type = TAR_CHAR, .path = "f", .dev_major = 2097152 },
+		{ .type = TAR_FILE, .path = "f", .extras = &bad_name },
+		{ .type = TAR_CHAR, .path = "f", .extras = &far_device },
 	};
 
 	(void)state;
@@ -622,14 +628,14 @@ static void test_a_pax_header_is_these_bytes(void **state)
 				      "15 uid=2097152\n";
 	static const struct tar_xattr cap = { "security.capability", (const uint8_t *)"\1\0\0\2",
 					      4 };
+	const struct tar_extras extras = { .xattrs = &cap, .xattr_count = 1 };
 	struct error err = { 0 };
 	struct tar_entry e = { .type = TAR_FILE,
 			       .path = "d/\xc3\xa9/f",
 			       .link = "",
 			       .uid = 2097152,
 			       .gid = 2097152,
-			       .xattrs = &cap,
-			       .xattr_count = 1 };
+			       .extras = &extras };
 	cleanup_strbuf struct strbuf tar = { 0 };
 	cleanup_sink struct sink *sink = sink_memory(&tar);
 
