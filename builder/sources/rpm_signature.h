@@ -1,7 +1,8 @@
 /*
  * The signature that a package carries itself, for repositories whose repomd.xml is not signed. It
  * is made over the header, and the header has the digests of the payload, so together they cover
- * the package.
+ * the package. It stands in RSAHEADER or DSAHEADER, as bytes, or from rpm 4.20 on in OPENPGP: any
+ * number of them in base64, of which one has to be good.
  * Source: rpm's docs/manual/format.md and signatures.md.
  */
 #ifndef BUILDER_SOURCES_RPM_SIGNATURE_H
