@@ -364,6 +364,9 @@ check-cut-line: all ## 5 GB pushed through a line that is cut every 50 to 500 MB
 check-flat-memory: all ## the memory of push, copy and pull at 10 layers of 2 GB (needs 20 GB of room in FLAT_DIR, and fills some of it)
 	@tests/tools/flat-memory 10 2000
 
+check-flat-build: all ## the memory of build, of an unchanged build and of lint from 10 MB to 10 GB and from 10 to 500 000 files: a table (500 000 files in BENCH_DIR)
+	@tests/bench/growth --check bytes files
+
 check-registry-faults: ## the tests that docs/registry-faults.md names exist
 	@tests/check-registry-faults
 
@@ -381,6 +384,9 @@ bench-peers: all ## the same tree through umoci, buildah, podman and docker
 
 bench-growth: all ## time and memory over bytes, files and layers: a table and build/bench/growth.svg
 	@tests/bench/growth
+
+bench-overlap: all ## building and sending through a line of limited rate, one after the other and at once
+	@tests/bench/overlap
 
 demo: ## install what is missing, build gpuimg and a CUDA 13 image, lint and test it
 	@tests/install-deps build
@@ -424,5 +430,5 @@ check-dist: dist ## the tarball in roots of Debian 11 and 13 (needs root, deboot
 clean: ## remove what was built
 	rm -rf build
 
-.PHONY: check-planted check-lint-memory analyse doubles check-arm64-probe check-slow check-cut-line check-flat-memory check-registry-faults check-faults check-fleet check-roots check-load-tier check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
-	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth demo deb dist image check-dist install clean FORCE
+.PHONY: check-planted check-lint-memory analyse doubles check-arm64-probe check-slow check-cut-line check-flat-memory check-flat-build check-registry-faults check-faults check-fleet check-roots check-load-tier check-symbols check-large check-stacks all help format check-format docs check-docs check-tables check-kernels check check-all check-unit check-fuzz fuzz-replay check-e2e check-layers check-headers check-globals \
+	check-asan check-clang check-valgrind fuzz compare-apt compare-mmdebstrap check-crash bench bench-peers bench-growth bench-overlap demo deb dist image check-dist install clean FORCE
