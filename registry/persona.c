@@ -14,8 +14,6 @@ enum {
 	CUT_AGE_MAX_S = 24 * 3600
 };
 
-#define BODY_LEAST (1 * MIB)
-#define CUT_CHUNK_LEAST (4 * MIB)
 #define CUT_CHUNK_MOST (32 * MIB)
 #define CHUNK_USUAL (64 * MIB)
 
@@ -161,7 +159,7 @@ static uint64_t part_size(const struct persona *p, const struct host_facts *f, u
 	if (p->chunk_max)
 		size = MIN(size, p->chunk_max);
 	if (f->cut_bytes)
-		size = MIN(size, MAX(MIN(f->cut_bytes / 2, CUT_CHUNK_MOST), CUT_CHUNK_LEAST));
+		size = MIN(size, MAX(MIN(f->cut_bytes / 2, CUT_CHUNK_MOST), CUT_PART_LEAST));
 	size = MAX(size, (uint64_t)BODY_LEAST);
 	if (f->body_max)
 		size = MIN(size, f->body_max);

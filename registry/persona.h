@@ -41,6 +41,9 @@ const struct persona *persona_named(const char *name);
 /* For a registry's host ("host:port"), else by the service its challenge names (may be NULL). */
 const struct persona *persona_for(const char *host, const char *service);
 
+#define BODY_LEAST (1 * MIB)     /* no request is made smaller than this by what is learned */
+#define CUT_PART_LEAST (4 * MIB) /* nor after a cut, unless such parts are cut too */
+
 enum answer { ANSWER_UNKNOWN = 0, ANSWER_YES, ANSWER_NO };
 
 /* What was learned. Zeroed: nothing. */

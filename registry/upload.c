@@ -18,7 +18,6 @@ enum {
 };
 
 #define JOURNAL_LEAST (1 * MIB) /* smaller blobs are sent again sooner than asked about */
-#define BODY_LEAST (1 * MIB)
 #define COMMIT_SMALL (16 * MIB)
 
 enum phase { PHASE_OPEN, PHASE_SEND, PHASE_COMMIT };
@@ -285,7 +284,7 @@ static void start_over(struct engine *e, bool *out_done)
 	journal_clear(e->journal);
 	close_source(e);
 	e->furthest = 0;
-	e->cuts = e->refused = 0;
+	e->refused = 0;
 	moved_to(e, 0, 0);
 	*out_done = look(e, &there, &ignored) == 0 && there;
 }
@@ -481,7 +480,9 @@ static int after_refusal(struct engine *e, const struct client_answer *a, bool *
 static int after_trouble(struct engine *e, const struct client_answer *a, bool *out_done,
 			 struct error *err)
 {
-	if (a->body_sent && ++e->cuts >= SHRINK_AFTER && !upload_host_facts(e->u->host).cut_bytes)
+	bool line = upload_host_facts(e->u->host).cut_bytes && e->part > CUT_PART_LEAST;
+
+	if (a->body_sent && ++e->cuts >= SHRINK_AFTER && !line)
 		ignore_result(shrink(e));
 	client_back_off(e->c, MAX(e->stuck, 1u));
 	return ask(e, a, out_done, err);

@@ -25,12 +25,14 @@ teardown() {
 }
 
 @test "U27 a proxy's limit that shows as a cut connection" {
-	local kind
-	for kind in docker-registry:5242880 v3:3145728; do
-		serve_by ${kind%:*}
-		start_proxy "PATCH . * limitcut ${kind#*:}"
-		push
-		arrived
+	local kind size
+	for kind in docker-registry v3; do
+		for size in 1048576 5242880; do
+			serve_by $kind
+			start_proxy "PATCH . * limitcut $size"
+			push
+			arrived
+		done
 	done
 }
 
