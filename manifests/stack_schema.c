@@ -6,6 +6,7 @@
 
 #define VERSION "[ ]*(>=|<=|==|!=|~=|>|<|=)?[ ]*[A-Za-z0-9][A-Za-z0-9.*+_~!-]*[ ]*"
 #define NAME_PART "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*"
+#define CDI_NAME "[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
 /* Names with "{axis}" in them are templates of a matrix. */
 #define TEMPLATE "^[^{}]*([{][a-z]+[}][^{}]*)+$"
 
@@ -26,6 +27,8 @@ static const struct {
 	{ stack_check_relative, "^[^/]" },
 	{ stack_check_absolute, "^/" },
 	{ stack_check_mode, "^(0[0-7]{2,4}|[0-7]{3,4})$" },
+	{ stack_check_device,
+	  "^" CDI_NAME "/" CDI_NAME "=[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?$" },
 	{ stack_check_duration, "^[0-9]{1,9}[smh]$" },
 	{ stack_check_user, "^[a-z_][a-z0-9_-]{0,31}$" },
 	{ stack_check_env_name, "^[A-Za-z_][A-Za-z0-9_]*$" },
