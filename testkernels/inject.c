@@ -254,7 +254,7 @@ static int find(const struct inject_request *q, const struct host_driver *driver
 		}
 		return inject_discover(q, driver, arena, out, err);
 	}
-	cdi_devices_read(q->cdi_dir_count ? q->cdi_dirs : NULL, &d);
+	cdi_devices_read(q->cdi_dirs, &d);
 	for (size_t i = 0; i < d.damaged.len; i++)
 		inject_fault(out, "unreadable-spec", arena_strdup(arena, d.damaged.items[i]));
 	/* the texts of specifications live as long as what is made of them */

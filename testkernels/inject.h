@@ -19,9 +19,8 @@ struct inject_request {
 	const char *method;         /* NULL or "auto", "cdi", "legacy", "enroot", "none" */
 	const char *const *devices; /* "nvidia.com/gpu=0"; none: all of nvidia.com/gpu */
 	size_t device_count;
-	const char *const *cdi_dirs; /* instead of /etc/cdi and /var/run/cdi */
-	size_t cdi_dir_count;
-	const char *host_root; /* stands for "/" when the driver is looked for; NULL: "/" */
+	const char *const *cdi_dirs; /* NULL-terminated, instead of the usual ones; or NULL */
+	const char *host_root;       /* stands for "/" when the driver is looked for; NULL: "/" */
 	const struct image_config *config; /* for the methods that read the image's environment */
 };
 

@@ -185,7 +185,6 @@ static int find_injection(struct test_session *s, struct error *err)
 				    .devices = o->devices,
 				    .device_count = o->device_count,
 				    .cdi_dirs = o->cdi_dirs,
-				    .cdi_dir_count = o->cdi_dirs != NULL,
 				    .host_root = o->host_root,
 				    .config = &s->image->config };
 

@@ -78,14 +78,12 @@ static void find(struct fixture *f, const char *method, const char *one, const c
 {
 	const char *env[] = { one, two };
 	cleanup_free char *no_cdi = fs_join(f->dir, "no-cdi");
-	const char *const dirs[] = { no_cdi };
+	const char *const dirs[] = { no_cdi, NULL };
 	struct image_config config = { .env = { .items = env,
 						.count = (size_t)(!!one) + (size_t)(!!two) } };
-	struct inject_request q = { .method = method,
-				    .cdi_dirs = dirs,
-				    .cdi_dir_count = 1,
-				    .host_root = f->host,
-				    .config = &config };
+	struct inject_request q = {
+		.method = method, .cdi_dirs = dirs, .host_root = f->host, .config = &config
+	};
 
 	injection_release(&f->in);
 	assert_ok(inject_find(&q, &f->arena, &f->in, &f->err), f->err);

@@ -74,7 +74,7 @@ static void add_text(struct test_header *h, const struct strbuf *const *packets,
 		     size_t width)
 {
 	struct strbuf texts[4] = { 0 };
-	const char *list[4];
+	const char *list[4] = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
 		cleanup_strbuf struct strbuf plain = { 0 };
