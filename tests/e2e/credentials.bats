@@ -128,7 +128,7 @@ stack() {
 	for bad in '{"auths":' '[]' '{"auths":{"HOST":{"auth":"!canary!"}}}' '{"auths":{"HOST":{"auth":"Y2FuYXJ5"}}}' '{"auths":{"HOST":{"auth":7}}}'; do
 		echo "${bad//HOST/$REGISTRY}" >.docker/config.json
 		run -3 gpuimg push -v "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
-		echo "$bad: $output"
+		echo "$output"
 		[[ "$output" == *"$WORK/.docker/config.json"* ]]
 		[[ "$output" != *canary* && "$output" != *Y2FuYXJ5* ]]
 	done

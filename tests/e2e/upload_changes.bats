@@ -145,7 +145,8 @@ INVALID='status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",error="
 		serve_by $kind
 		killed_at 3000000
 		case $kind in
-		docker-registry) rm -rf "$SHARED_REGISTRY_DIR/data/docker/registry/v2/repositories/$NAME/_uploads" ;; # as its own purge does
+		docker-registry) # as its own purge does; it may still be writing what had come
+			until rm -rf "$SHARED_REGISTRY_DIR/data/docker/registry/v2/repositories/$NAME/_uploads" 2>/dev/null; do sleep 0.1; done ;;
 		*) curl -sfX DELETE "$(jq -r .location "$(journals)")" ;;
 		esac
 		push
