@@ -291,7 +291,9 @@ tag_stands_for() { # DIGEST
 	for kind in docker-registry v3; do
 		serve_by $kind
 		push_aside
-		run -0 --separate-stderr gpuimg push oci:layout:v1 "docker://$REGISTRY/$NAME:1"
+		run --separate-stderr gpuimg push oci:layout:v1 "docker://$REGISTRY/$NAME:1"
+		echo "$status: $stderr"
+		[ "$status" -eq 0 ]
 		[ "$output" = "$REGISTRY/$NAME:1@$OTHER" ]
 		ended 0
 		grep -q "$REGISTRY/$NAME:1@$DIGEST" aside
