@@ -632,17 +632,6 @@ static struct digest expected_digest(const char *name, struct slice text)
 	return d;
 }
 
-/*
- * Whether another try of a PUT may go better. 2.8 refuses a digest that is right when somebody else
- * moves the same tag in that moment: once more, then it is believed.
- */
-static bool put_may_go(const struct client *c, const struct http_response *r, unsigned try)
-{
-	if (client_last_transient(c) || (r->status == 401 && r->body_sent))
-		return true;
-	return try == 1 && str_equal(client_last(c)->code, "DIGEST_INVALID");
-}
-
 int client_manifest_put(struct client *c, const char *name, const char *media_type,
 			struct slice text, struct error *err)
 {
@@ -667,7 +656,8 @@ int client_manifest_put(struct client *c, const char *name, const char *media_ty
 
 		if (rc == 0 && (r.status == 201 || r.status == 200 || r.status == 204))
 			return check_answered_digest(c, what, &r, &want, err);
-		if (try >= (tries ? tries : TRIES_DEFAULT) || !put_may_go(c, &r, try)) {
+		if (try >= (tries ? tries : TRIES_DEFAULT) ||
+		    (!client_last_transient(c) && !(r.status == 401 && r.body_sent))) {
 			if (rc == 0)
 				return client_refuse(c, what, &r, err);
 			*err = failed;

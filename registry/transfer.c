@@ -271,7 +271,18 @@ static int put_manifests(struct pusher *p, struct client *c, size_t destination,
 	return 0;
 }
 
-/* Blobs, then manifests; blobs once more when the registry lost one meanwhile. */
+/*
+ * What a second pass may mend: a blob was lost meanwhile; or, as docker-registry 2.8 says it of a
+ * digest that is right, somebody else moved the tag in the same moment.
+ */
+static bool may_pass(const struct client *c)
+{
+	const char *code = client_last(c)->code;
+
+	return str_equal(code, "MANIFEST_BLOB_UNKNOWN") || str_equal(code, "DIGEST_INVALID");
+}
+
+/* Blobs, then manifests. */
 static int push_all(struct pusher *p, size_t destination, struct push_blob *blobs,
 		    struct error *err)
 {
@@ -284,7 +295,7 @@ static int push_all(struct pusher *p, size_t destination, struct push_blob *blob
 			return -1;
 		if (put_manifests(p, c, destination, &failed) == 0)
 			return 0;
-		if (again || !str_equal(client_last(c)->code, "MANIFEST_BLOB_UNKNOWN")) {
+		if (again || !may_pass(c)) {
 			*err = failed;
 			return -1;
 		}

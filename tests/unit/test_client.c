@@ -293,34 +293,6 @@ static void test_another_digest_of_a_manifest_is_refused(void **state)
 	end(&b);
 }
 
-#define DIGEST_INVALID                                                                            \
-	{                                                                                         \
-		.answer =                                                                         \
-			"400 Bad Request\r\nContent-Type: application/json\r\n\r\n{\"errors\":[{" \
-			"\"code\":\"DIGEST_INVALID\",\"message\":\"did not match\"}]}"            \
-	}
-
-static void test_a_manifest_whose_digest_is_refused_is_put_once_more(void **state)
-{
-	static const struct http_server_step passes[] = {
-		HELLO,
-		DIGEST_INVALID,
-		{ .answer = "201 Created\r\n\r\n" },
-	};
-	static const struct http_server_step stays[] = { HELLO, DIGEST_INVALID, DIGEST_INVALID };
-	struct bench b = begin(passes, ARRAY_LEN(passes));
-	struct error err = { 0 };
-
-	(void)state;
-	assert_ok(put_manifest(&b, &err), err);
-	assert_contains(request(&b, 1), "PUT /v2/team/app/manifests/v1 ");
-	end(&b);
-	b = begin(stays, ARRAY_LEN(stays));
-	assert_int_equal(put_manifest(&b, &err), -1);
-	assert_contains(err.text, "DIGEST_INVALID");
-	end(&b);
-}
-
 static void test_a_blob_is_verified_while_it_comes(void **state)
 {
 	static const struct http_server_step script[] = {
@@ -385,7 +357,6 @@ int main(void)
 		cmocka_unit_test(test_refusals_carry_the_registrys_words_and_advice),
 		cmocka_unit_test(test_a_manifest_is_put_with_its_type),
 		cmocka_unit_test(test_another_digest_of_a_manifest_is_refused),
-		cmocka_unit_test(test_a_manifest_whose_digest_is_refused_is_put_once_more),
 		cmocka_unit_test(test_a_blob_is_verified_while_it_comes),
 		cmocka_unit_test(test_a_manifest_by_digest_is_verified),
 	};

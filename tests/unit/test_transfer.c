@@ -300,6 +300,29 @@ static void test_a_blob_that_vanished_is_sent_again(void **state)
 	material_release(&m);
 }
 
+static void test_a_digest_that_is_refused_once_is_sent_again(void **state)
+{
+	static const struct http_server_step script[] = {
+		HELLO,
+		{ .answer = "200 OK\r\n\r\n" },
+		{ .answer = "200 OK\r\n\r\n" },
+		{ .answer = "400 Bad\r\n\r\n{\"errors\":[{\"code\":\"DIGEST_INVALID\"}]}" },
+		{ .answer = "200 OK\r\n\r\n" },
+		{ .answer = "200 OK\r\n\r\n" },
+		CREATED,
+	};
+	cleanup_http_server struct http_server *s = http_server_start(script, ARRAY_LEN(script));
+	cleanup_push_result struct push_result result = { 0 };
+	struct material m = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	make_image(&m);
+	assert_ok(push(&m, s, one_tag, &result, &err), err);
+	check_begins(s, 6, "PUT /v2/team/app/manifests/v1 ");
+	material_release(&m);
+}
+
 static void test_a_damaged_blob_is_stopped_and_its_session_ended(void **state)
 {
 	static const struct http_server_step script[] = {
@@ -452,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_a_cut_upload_starts_over_in_a_new_session),
 		cmocka_unit_test(test_a_session_that_is_unknown_at_put_starts_over),
 		cmocka_unit_test(test_a_blob_that_vanished_is_sent_again),
+		cmocka_unit_test(test_a_digest_that_is_refused_once_is_sent_again),
 		cmocka_unit_test(test_a_damaged_blob_is_stopped_and_its_session_ended),
 		cmocka_unit_test(test_a_damaged_child_is_refused_before_anything_is_sent),
 		cmocka_unit_test(test_a_destinations_digest_must_be_the_images),
