@@ -249,8 +249,7 @@ static int await(pid_t pid, uint64_t end, struct process_result *out)
 	return status;
 }
 
-/* What the child's exec() met, or 0 once the program runs. */
-static int exec_outcome(int fd)
+int process_exec_outcome(int fd)
 {
 	int failed = 0;
 	ssize_t n;
@@ -295,7 +294,7 @@ int process_run(const struct process *p, struct process_result *out, struct erro
 	close_end(&pipes.out[1]);
 	close_end(&pipes.err[1]);
 	close_end(&pipes.exec[1]);
-	failed = exec_outcome(pipes.exec[0]);
+	failed = process_exec_outcome(pipes.exec[0]);
 	if (failed) {
 		await(pid, 0, out);
 		pipes_close(&pipes);

@@ -40,6 +40,11 @@ void process_result_release(struct process_result *r);
  * Errors: ERROR_NOT_FOUND no such program; ERROR_SYSTEM; ERROR_LIMIT its output was too long.
  */
 int process_run(const struct process *p, struct process_result *out, struct error *err) MUST_USE;
+/*
+ * For who starts a child itself: what its exec() met, as an errno that the child wrote to the pipe
+ * `fd`, which exec() closes; 0 once the program runs.
+ */
+int process_exec_outcome(int fd);
 /* True when an executable of that name is on PATH. */
 bool process_available(const char *name);
 

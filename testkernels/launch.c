@@ -1,6 +1,7 @@
 #include "testkernels/launch.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "testkernels/root_view.h"
 
 #include <fcntl.h>
@@ -148,20 +149,6 @@ static void collect_words(const struct ends *e, struct launch_result *out, int *
 		continue;
 }
 
-/* What the child's exec() met, or 0 once the program runs. */
-static int exec_outcome(int fd)
-{
-	int failed = 0;
-	ssize_t n;
-
-	do
-		n = read(fd, &failed, sizeof(failed));
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return errno;
-	return n == sizeof(failed) ? failed : 0;
-}
-
 int launch_run(const struct launch *l, struct launch_result *out, struct error *err)
 {
 	cleanup_ends struct ends e = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
@@ -180,7 +167,7 @@ int launch_run(const struct launch *l, struct launch_result *out, struct error *
 	close_end(&e.lines[1]);
 	close_end(&e.words[1]);
 	close_end(&e.exec[1]);
-	failed = exec_outcome(e.exec[0]);
+	failed = process_exec_outcome(e.exec[0]);
 	if (!failed)
 		collect(l, &e, out, &unread);
 	if (out->timed_out || unread)

@@ -20,6 +20,24 @@ add_toolkit() { # NAME…
 	done
 }
 
+# In place of the real libcudart.so.13: what that does with the driver's first answer.
+make_cudart() {
+	cat >cudart.c <<-'END'
+		#include <dlfcn.h>
+		int cudaRuntimeGetVersion(int *v) { *v = 13000; return 0; }
+		int cudaDriverGetVersion(int *v) { void *h = dlopen("libcuda.so.1", 1); *v = 0; return h ? ((int (*)(int *))dlsym(h, "cuDriverGetVersion"))(v) : 0; }
+		int cudaGetDeviceCount(int *n) {
+			void *h = dlopen("libcuda.so.1", 1);
+			int rc, v = 0;
+			*n = 0;
+			if (!h || cudaDriverGetVersion(&v) || v < 13000) return 35;
+			rc = ((int (*)(unsigned))dlsym(h, "cuInit"))(0);
+			return rc ? rc : 500;
+		}
+	END
+	cc -shared -fPIC -Wl,-soname,libcudart.so.13 -o root/lib/libcudart.so.13 cudart.c
+}
+
 need_toolkit() {
 	[ -e $TOOLKIT/libcudart.so.13 ] || skip "there is no CUDA 13 toolkit in /usr/local/cuda, nor a GPU"
 }

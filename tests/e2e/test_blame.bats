@@ -12,21 +12,8 @@ setup() {
 	make_root
 	if [ -e $TOOLKIT/libcudart.so.13 ]; then
 		add_toolkit libcudart.so.13
-	else # what the real one does with the driver's first answer
-		cat >cudart.c <<-'END'
-			#include <dlfcn.h>
-			int cudaRuntimeGetVersion(int *v) { *v = 13000; return 0; }
-			int cudaDriverGetVersion(int *v) { void *h = dlopen("libcuda.so.1", 1); *v = 0; return h ? ((int (*)(int *))dlsym(h, "cuDriverGetVersion"))(v) : 0; }
-			int cudaGetDeviceCount(int *n) {
-				void *h = dlopen("libcuda.so.1", 1);
-				int rc, v = 0;
-				*n = 0;
-				if (!h || cudaDriverGetVersion(&v) || v < 13000) return 35;
-				rc = ((int (*)(unsigned))dlsym(h, "cuInit"))(0);
-				return rc ? rc : 500;
-			}
-		END
-		cc -shared -fPIC -Wl,-soname,libcudart.so.13 -o root/lib/libcudart.so.13 cudart.c
+	else
+		make_cudart
 	fi
 }
 

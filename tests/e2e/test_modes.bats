@@ -1,6 +1,7 @@
 # gpuimg test: every way of starting the probe, what is injected, and who is blamed.
 
 load common
+load kernels
 
 setup() {
 	work
@@ -17,21 +18,8 @@ setup() {
 	cudart=$(ls /usr/local/cuda/lib64/libcudart.so.1[0-9] 2>/dev/null | tail -n 1)
 	if [ -n "$cudart" ]; then
 		cp -L "$cudart" root/lib/
-	else # what the real one does with the driver's first answer
-		cat >cudart.c <<-'END'
-			#include <dlfcn.h>
-			int cudaRuntimeGetVersion(int *v) { *v = 13000; return 0; }
-			int cudaDriverGetVersion(int *v) { void *h = dlopen("libcuda.so.1", 1); *v = 0; return h ? ((int (*)(int *))dlsym(h, "cuDriverGetVersion"))(v) : 0; }
-			int cudaGetDeviceCount(int *n) {
-				void *h = dlopen("libcuda.so.1", 1);
-				int rc, v = 0;
-				*n = 0;
-				if (!h || cudaDriverGetVersion(&v) || v < 13000) return 35;
-				rc = ((int (*)(unsigned))dlsym(h, "cuInit"))(0);
-				return rc ? rc : 500;
-			}
-		END
-		cc -shared -fPIC -Wl,-soname,libcudart.so.13 -o root/lib/libcudart.so.13 cudart.c
+	else
+		make_cudart
 	fi
 	CUDART=$(basename root/lib/libcudart.so.*)
 }
