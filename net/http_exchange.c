@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "net/address.h"
 
-enum { HEADER_BYTES_MAX = 256 * 1024 };
+/* libcurl hands over 16 KiB at a time; files like more, at round offsets. */
+enum { HEADER_BYTES_MAX = 256 * 1024, HELD_BYTES = 256 * 1024, HELD_MS = 200 };
 
 /* Callbacks. */
 
@@ -45,6 +46,32 @@ static size_t on_header(char *data, size_t size, size_t count, void *user)
 	return line.len;
 }
 
+static int pass_on(struct exchange *x)
+{
+	struct slice held = strbuf_slice(x->held);
+	int rc = held.len ? sink_write(x->request->out_body, held.data, held.len, x->err) : 0;
+
+	strbuf_truncate(x->held, 0);
+	x->passed_ms = clock_ms(CLOCK_MONOTONIC);
+	return rc;
+}
+
+/* On a slow line nobody waits for more. */
+static int hold(struct exchange *x, struct slice data)
+{
+	if (!x->held->cap)
+		strbuf_reserve(x->held, HELD_BYTES);
+	while (data.len) {
+		size_t n = MIN(data.len, HELD_BYTES - x->held->len);
+
+		strbuf_add(x->held, data.data, n);
+		data = slice_of(data.data + n, data.len - n);
+		if (x->held->len == HELD_BYTES && pass_on(x) < 0)
+			return -1;
+	}
+	return clock_ms(CLOCK_MONOTONIC) - x->passed_ms < HELD_MS ? 0 : pass_on(x);
+}
+
 static int take_body(struct exchange *x, struct slice data, int status)
 {
 	bool good = status >= 200 && status < 300;
@@ -52,7 +79,7 @@ static int take_body(struct exchange *x, struct slice data, int status)
 	size_t room = (size_t)x->body_limit - MIN((size_t)x->body_limit, body->len);
 
 	if (good && x->request->out_body)
-		return sink_write(x->request->out_body, data.data, data.len, x->err);
+		return hold(x, data);
 	if (good && data.len > room)
 		return error_set(x->err, ERROR_LIMIT, "the answer has more than %" PRIu64 " bytes",
 				 x->body_limit);
@@ -328,6 +355,7 @@ int http_exchange(struct http_client *c, struct exchange *x, const char *method,
 		  bool home, bool expect)
 {
 	cleanup(slist_free_p) struct curl_slist *headers = make_headers(x->request, home, expect);
+	cleanup_strbuf struct strbuf held = { 0 };
 	char detail[CURL_ERROR_SIZE] = "";
 	CURL *curl = c->curl;
 	char *reached = NULL;
@@ -337,6 +365,8 @@ int http_exchange(struct http_client *c, struct exchange *x, const char *method,
 	x->curl = curl;
 	strbuf_truncate(&x->out->headers, 0);
 	strbuf_truncate(&x->out->body, 0);
+	x->held = &held;
+	x->passed_ms = clock_ms(CLOCK_MONOTONIC);
 	curl_easy_reset(curl); /* connections stay */
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
@@ -361,6 +391,8 @@ int http_exchange(struct http_client *c, struct exchange *x, const char *method,
 		curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, x);
 	}
 	rc = curl_easy_perform(curl);
+	if (!x->local_failure && pass_on(x) < 0) /* also what came before a line broke */
+		x->local_failure = true;
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
 	if (rc || x->local_failure)

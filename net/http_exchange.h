@@ -27,6 +27,8 @@ struct exchange {
 	uint64_t body_limit;
 	uint64_t stall_ms, moved_ms; /* patience for the answer's head; when it began to count */
 	bool headed;                 /* the head has come */
+	struct strbuf *held;         /* bytes for out_body, until there are enough to pass on */
+	uint64_t passed_ms;          /* when some were passed on last */
 	bool local_failure;          /* *err is set by us */
 	bool barred;                 /* an address inside was not connected to */
 };
