@@ -52,7 +52,6 @@ static int run_command(const struct command *command, int argc, const char *cons
 		       struct out *out, struct error *err)
 {
 	cleanup_invocation struct invocation in = { 0 };
-	int status;
 
 	if (options_parse(command, argc, argv, &in, err) < 0)
 		return -1;
@@ -62,10 +61,7 @@ static int run_command(const struct command *command, int argc, const char *cons
 		help_command(out, command);
 		return 0;
 	}
-	status = command->run(&in, err);
-	if (status >= 0 && (fflush(out->out) != 0 || ferror(out->out)))
-		return error_set_errno(err, errno, "write the result");
-	return status;
+	return command->run(&in, err);
 }
 
 /* Each open package holds a descriptor; the usual soft limit of 1024 is for select(), unused here.
@@ -107,33 +103,40 @@ static void move_command_first(int argc, char **argv)
 	argv[1] = name;
 }
 
-int main(int argc, char **argv)
+/* What was asked for; its exit status, or -1 with `err`. Output may still wait to be written. */
+static int run(int argc, const char *const *argv, struct out *out, struct error *err)
 {
-	struct out out = { .out = stdout, .err = stderr };
-	struct error err = { 0 };
+	const char *name = argc > 1 ? argv[1] : "--help";
 	const struct command *command;
-	const char *name;
-	int status;
 
-	move_command_first(argc, argv);
-	name = argc > 1 ? argv[1] : "--help";
-	signal(SIGPIPE, SIG_IGN);
-	allow_many_files();
-	json_use_alloc();
-	digest_use_alloc();
 	if (str_equal(name, "--help") || str_equal(name, "-h") || str_equal(name, "help")) {
-		if (print_help(argc > 2 ? argv[2] : NULL, &out, &err) < 0)
-			return report(&err, &out);
+		if (print_help(argc > 2 ? argv[2] : NULL, out, err) < 0)
+			return -1;
 		return argc > 1 ? 0 : 2;
 	}
 	if (str_equal(name, "--version")) {
-		out_print(&out, "gpuimg %s\n", GPUIMG_VERSION);
+		out_print(out, "gpuimg %s\n", GPUIMG_VERSION);
 		return 0;
 	}
 	command = command_find(name);
 	if (!command)
-		unknown_command(name, &err);
-	status = command ? run_command(command, argc - 2, (const char *const *)argv + 2, &out, &err)
-			 : -1;
+		return unknown_command(name, err);
+	return run_command(command, argc - 2, argv + 2, out, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct out out = { .out = stdout, .err = stderr };
+	struct error err = { 0 };
+	int status;
+
+	move_command_first(argc, argv);
+	signal(SIGPIPE, SIG_IGN);
+	allow_many_files();
+	json_use_alloc();
+	digest_use_alloc();
+	status = run(argc, (const char *const *)argv, &out, &err);
+	if (status >= 0 && (fflush(out.out) != 0 || ferror(out.out)))
+		status = error_set_errno(&err, errno, "write the result");
 	return status < 0 ? report(&err, &out) : status;
 }

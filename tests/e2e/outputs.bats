@@ -167,3 +167,12 @@ diff_ids() { skopeo inspect --config "$1" | jq -c .rootfs.diff_ids; }
 	grep -q '^Architecture: arm64' b-arm64/rootfs/var/lib/dpkg/status
 	run -0 gpuimg lint oci:a:1
 }
+
+@test "what could not be printed is said: status 3, of pages of help and the version too" {
+	small_stack
+	for command in --help "help lint" "build --help" --version "store ls" "schema stack" "plan stack.yaml" "lint --explain GPU001"; do
+		# shellcheck disable=SC2086 # words
+		run -3 bash -c '"$0" "$@" >/dev/full' "$GPUIMG" $command
+		[[ "$output" == *": No space left on device" ]]
+	done
+}
