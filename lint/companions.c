@@ -90,9 +90,32 @@ static unsigned tensorflow_cuda(const struct facts *facts, const struct object *
 	return cudnn9 ? major : 0;
 }
 
+static bool is_ctranslate2(const char *name)
+{
+	return str_starts(name, "libctranslate2") && strstr(name, ".so.4");
+}
+
 bool companions_are_fallen_back_from(const struct object *opener)
 {
 	return str_starts(path_name(opener->path), "libtensorflow_framework.so.2");
+}
+
+const char *companions_remedy(const struct object *opener)
+{
+	if (companions_are_fallen_back_from(opener))
+		return "pip install 'tensorflow[and-cuda]', which brings the wheels of CUDA that "
+		       "this TensorFlow opens.";
+	if (xla_cuda(opener) == 13)
+		return "pip install 'jax[cuda13]', which brings the wheels of CUDA that this "
+		       "plug-in "
+		       "opens.";
+	if (xla_cuda(opener) == 12)
+		return "pip install 'jax[cuda12]', which brings the wheels of CUDA that this "
+		       "plug-in "
+		       "opens.";
+	if (is_ctranslate2(path_name(opener->path)))
+		return "pip install nvidia-cublas-cu12, and name its directory in LD_LIBRARY_PATH.";
+	return NULL;
 }
 
 bool companions_is_plugin(const struct object *object)
@@ -110,7 +133,7 @@ void companions_of(const struct facts *facts, const struct object *opener, struc
 		add_cudnn8(out);
 	else if (str_equal(name, "libonnxruntime_providers_cuda.so"))
 		add(out, "libonnxruntime_providers_shared.so", false);
-	else if (str_starts(name, "libctranslate2") && strstr(name, ".so.4"))
+	else if (is_ctranslate2(name))
 		add(out, "libcublas.so.12", false);
 	else if (companions_is_plugin(opener))
 		add_cuda(xla_cuda(opener), out);

@@ -27,6 +27,9 @@ void companions_of(const struct facts *facts, const struct object *opener, struc
 bool companions_is_plugin(const struct object *object);
 /* Without them it computes on the CPU, as those who have no GPU want it. */
 bool companions_are_fallen_back_from(const struct object *opener);
+/* What to install so that they are there: "pip install 'jax[cuda13]'"; NULL: nothing better is
+ * known than their package. */
+const char *companions_remedy(const struct object *opener);
 /*
  * Where `opener` finds `name`: beside itself, else as the loader would. False: nowhere.
  */

@@ -7,7 +7,7 @@ enum { TEXT_BYTES_MAX = 64 * 1024 * 1024, COUNT_MAX = 4 * 1024 * 1024 };
 
 /* When one of these changes, so must the functions below. */
 _Static_assert(sizeof(void *) != 8 ||
-		       (sizeof(struct file_facts) == 144 && sizeof(struct elf_facts) == 184 &&
+		       (sizeof(struct file_facts) == 152 && sizeof(struct elf_facts) == 184 &&
 			sizeof(struct gpu_code) == 56 && sizeof(struct gpu_row) == 56 &&
 			sizeof(struct secret_facts) == 56 && sizeof(struct package_facts) == 40 &&
 			sizeof(struct package) == 72),
@@ -331,6 +331,7 @@ static void file_fields(struct codec *c, struct file_facts *f)
 	blob(c, &f->text, &f->text_len);
 	gpu(c, &f->gpu);
 	text(c, &f->shebang);
+	text(c, &f->engine);
 	secrets(c, &f->secrets);
 	if (OPTIONAL(c, f->packages))
 		packages(c, (struct package_facts *)(uintptr_t)f->packages);

@@ -116,6 +116,7 @@ struct file_facts {
 	size_t text_len;             /* bytes */
 	const struct gpu_code *gpu;  /* of a file that is not ELF; NULL: none */
 	const char *shebang;         /* the first line of a script, without "#!"; NULL: none */
+	const char *engine; /* the TensorRT that made this engine: "10.3.0.26"; NULL: it is none */
 	struct secret_facts *secrets;
 	const struct package_facts *packages; /* of a package manager's database; NULL: none */
 	bool zero;                            /* no bytes at all */

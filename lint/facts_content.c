@@ -95,6 +95,20 @@ static void note_shebang(struct slice head, struct arena *arena, struct file_fac
 	facts_of(arena, out)->shebang = arena_slice(arena, line);
 }
 
+/*
+ * An engine of TensorRT begins with a tag, the version of its format and, of format 0, the version
+ * of the TensorRT that made it in bytes 24 to 27 (TensorRT's trtexec reads it so).
+ */
+static void note_engine(struct slice head, struct arena *arena, struct file_facts **out)
+{
+	static const char begin[8] = "ftrt";
+
+	if (head.len < 28 || memcmp(head.data, begin, sizeof(begin)) != 0)
+		return;
+	facts_of(arena, out)->engine = arena_printf(arena, "%u.%u.%u.%u", head.data[24],
+						    head.data[25], head.data[26], head.data[27]);
+}
+
 static void note_license(const char *path, struct slice bytes, struct arena *arena,
 			 struct file_facts **out)
 {
@@ -515,6 +529,7 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content, st
 		return read_fatbin(content, buffer, entry->size, arena, out, err);
 	if (slice_starts(head, AR_MAGIC) && str_ends(entry->path, ".a"))
 		return read_static_library(content, buffer, arena, out, err);
+	note_engine(head, arena, out);
 	if (!keep && !byte_code && !is_text(head))
 		return 0;
 	if (str_ends(entry->path, ".ptx"))

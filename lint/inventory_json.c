@@ -377,6 +377,28 @@ static json_t *scripts_json(const struct facts *facts)
 	return out;
 }
 
+/* Engines of TensorRT, and which TensorRT made each. */
+static json_t *engines_json(const struct facts *facts)
+{
+	size_t count;
+	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct file_facts *f =
+			nodes[i]->entry.type == TAR_FILE ? node_facts(nodes[i]) : NULL;
+		json_t *one;
+
+		if (!f || !f->engine)
+			continue;
+		one = json_object();
+		put(one, "path", facts_path(facts, nodes[i]));
+		put(one, "tensorrt", f->engine);
+		json_push(out, one);
+	}
+	return out;
+}
+
 static json_t *dead_json(const struct facts *facts)
 {
 	json_t *out = json_array();
@@ -400,6 +422,7 @@ json_t *inventory_facts(const struct facts *facts)
 		json_put(out, "config", config_json(facts->config));
 	json_put(out, "tree", inventory_tree(facts));
 	json_put(out, "scripts", scripts_json(facts));
+	json_put(out, "engines", engines_json(facts));
 	json_put(out, "dead", dead_json(facts));
 	json_put(out, "packages", inventory_packages(facts));
 	json_put(out, "package_problems",

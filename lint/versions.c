@@ -94,6 +94,18 @@ static const char *const wheel_stems[][2] = {
 	{ "libnvJitLink", "nvidia-nvjitlink" },
 };
 
+/* Its libraries are in a wheel of their own, named for the CUDA it is for since 8.6. */
+static const char *of_tensorrt(const struct facts *facts, const char *site)
+{
+	const struct package *p = wheel_in(facts, site, "tensorrt-libs");
+
+	if (!p)
+		p = wheel_in(facts, site, "tensorrt-cu12-libs");
+	if (!p)
+		p = wheel_in(facts, site, "tensorrt-cu13-libs");
+	return p ? p->version : NULL;
+}
+
 static const char *of_wheel(const struct facts *facts, const char *path)
 {
 	const char *site = site_of_path(facts, path), *rest;
@@ -111,6 +123,8 @@ static const char *of_wheel(const struct facts *facts, const char *path)
 		p = wheel_in(facts, site, wheel_dirs[i][1]);
 		return p ? p->version : NULL;
 	}
+	if (str_starts(rest, "/tensorrt_libs/"))
+		return of_tensorrt(facts, site);
 	if (!str_starts(rest, "/nvidia/cu1"))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(wheel_stems); i++) {

@@ -100,7 +100,8 @@ const struct rule rule_gpu002 = {
 	.why = "The first start takes minutes for large libraries, the result fills a cache of "
 	       "hundreds of megabytes that a container loses when it ends, and a driver older than "
 	       "the PTX refuses it.",
-	.fix = "Add machine code for that architecture to the build.",
+	.fix = "Add machine code for that architecture to the build (nvcc -gencode); of a library "
+	       "that comes built, take a release that has it.",
 	.sources = "CUDA C++ Programming Guide, \"Just-in-Time Compilation\"; CUDA environment "
 		   "variables, CUDA_CACHE_MAXSIZE",
 	.check = check,

@@ -62,6 +62,8 @@ static void check_opener(const struct rule *rule, const struct facts *facts, str
 			"the loader looks%s.",
 			o->path, missing, count == 1 ? "it is" : "they are",
 			back ? "; it then computes on the CPU" : "");
+	if (companions_remedy(o))
+		f->fix = companions_remedy(o);
 	/* Where no GPU is asked for, that may be what is wanted. */
 	if (back && !facts_requests_gpu(facts) && !facts->hosts.gpus.len)
 		f->severity = SEVERITY_INFO;

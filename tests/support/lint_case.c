@@ -6,6 +6,8 @@
 #include "lint/lint.h"
 #include "lint/site_policy.h"
 
+#include <ctype.h>
+
 enum { WORDS_MAX = 40 };
 
 struct words {
@@ -138,7 +140,7 @@ static void add_random(struct strbuf *out, size_t count, const char *alphabet)
 	}
 }
 
-/* \n \r \t \0 and {random N}, {hex N}. */
+/* \n \r \t \0 \xNN and {random N}, {hex N}. */
 static void unescape(struct slice text, struct strbuf *out)
 {
 	for (size_t i = 0; i < text.len; i++) {
@@ -146,7 +148,12 @@ static void unescape(struct slice text, struct strbuf *out)
 		cleanup_free char *rest =
 			xstrndup((const char *)text.data + i, MIN(text.len - i, (size_t)24));
 
-		if (c == '\\' && i + 1 < text.len) {
+		if (c == '\\' && rest[1] == 'x' && isxdigit((unsigned char)rest[2]) &&
+		    isxdigit((unsigned char)rest[3])) {
+			rest[4] = '\0';
+			strbuf_addc(out, (char)strtoul(rest + 2, NULL, 16));
+			i += 3;
+		} else if (c == '\\' && i + 1 < text.len) {
 			static const char from[] = "nrt0\\", to[] = "\n\r\t\0\\";
 			const char *at = strchr(from, text.data[++i]);
 
@@ -519,7 +526,8 @@ static void build_line(struct maker *m, const char *word, struct slice rest)
 	else if (str_equal(word, "problem") && w.count > 2)
 		add_problem(m, rest);
 	else if (!str_equal(word, "search") && !str_equal(word, "cache") &&
-		 !str_equal(word, "bare") && !str_equal(word, "expect") && !str_equal(word, "says"))
+		 !str_equal(word, "bare") && !str_equal(word, "expect") &&
+		 !str_equal(word, "says") && !str_equal(word, "advises"))
 		complain(m, "not understood", word);
 }
 
@@ -665,16 +673,20 @@ static void check_expect(struct maker *m, const struct lint_result *result, cons
 	}
 }
 
-static void check_says(struct maker *m, const struct lint_result *result, const struct words *w,
+/* "says RULE TEXT" of the message, "advises RULE TEXT" of the fix. */
+static void check_text(struct maker *m, const struct lint_result *result, const struct words *w,
 		       struct slice line)
 {
 	const struct finding *f = find(result, w->items[1], NULL, NULL);
-	const char *text = arena_slice(&m->arena, line) + strlen("says ") + strlen(w->items[1]) + 1;
+	const char *text =
+		arena_slice(&m->arena, line) + strlen(w->items[0]) + 1 + strlen(w->items[1]) + 1;
+	const char *said = !f                               ? "(not reported)"
+			   : str_equal(w->items[0], "says") ? f->message
+							    : f->fix;
 
-	if (f && strstr(f->message, text))
+	if (f && strstr(said, text))
 		return;
-	strbuf_addf(m->why, "%s does not say \"%s\": %s\n", w->items[1], text,
-		    f ? f->message : "(not reported)");
+	strbuf_addf(m->why, "%s does not say \"%s\": %s\n", w->items[1], text, said);
 	m->ok = false;
 }
 
@@ -688,8 +700,9 @@ static void check(struct maker *m, const struct lint_result *result, struct slic
 
 		if (w.count > 1 && str_equal(w.items[0], "expect"))
 			check_expect(m, result, &w, used);
-		else if (w.count > 2 && str_equal(w.items[0], "says"))
-			check_says(m, result, &w, line);
+		else if (w.count > 2 &&
+			 (str_equal(w.items[0], "says") || str_equal(w.items[0], "advises")))
+			check_text(m, result, &w, line);
 	}
 	for (size_t i = 0; i < result->findings.len; i++) {
 		const struct finding *f = result->findings.items[i];
