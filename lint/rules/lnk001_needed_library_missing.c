@@ -3,7 +3,7 @@
 #include "lint/loader.h"
 #include "lint/rule.h"
 
-enum { CONSUMERS_NAMED = 3 };
+enum { NAMED = 3, EVIDENCE_MAX = 50 };
 
 static struct arena *arena_of(const struct facts *facts)
 {
@@ -59,48 +59,137 @@ static const char *purpose_of(const struct object *o)
 		       : NULL;
 }
 
-/* Rows [first, end) are about one library. Reachable ones decide, if there are any. */
-static void report(const struct rule *rule, const struct facts *facts, struct findings *found,
-		   const struct loader_missing *rows, size_t count)
+/* Where else the library is, or which other version of it; "" for neither. */
+static const char *hint_of(const struct facts *facts, const struct loader_missing *m)
 {
-	const struct object *first = NULL;
-	const char *name = rows[0].name, *consumers = "", *purpose = NULL, *hint;
+	const char *hint = elsewhere(facts, m->name, m->object);
+
+	return *hint ? hint : other_version(facts, m->name, m->object);
+}
+
+/* Rows are about one library, which something that can be started needs. */
+static void report_library(const struct rule *rule, const struct facts *facts,
+			   struct findings *found, const struct loader_missing *rows, size_t count)
+{
+	const struct loader_missing *first = NULL;
+	const char *consumers = "";
 	size_t judged = 0;
-	bool reachable = false;
 	struct finding *f;
 
-	for (size_t i = 0; i < count; i++)
-		reachable |= rows[i].object->reachable;
 	for (size_t i = 0; i < count; i++) {
-		if (rows[i].object->reachable != reachable)
+		if (!rows[i].object->reachable)
 			continue;
 		if (!first)
-			first = rows[i].object;
-		if (!reachable && !purpose)
-			purpose = purpose_of(rows[i].object);
-		if (judged++ < CONSUMERS_NAMED)
+			first = &rows[i];
+		if (judged++ < NAMED)
 			consumers = arena_printf(arena_of(facts), "%s%s%s", consumers,
 						 *consumers ? ", " : "", rows[i].object->path);
 	}
-	hint = elsewhere(facts, name, first);
-	if (!*hint)
-		hint = other_version(facts, name, first);
-	f = finding_add(
-		found, rule, first->path, facts_layer(facts, first->node), name,
-		"%s is needed by %zu object%s (%s%s) and is not in the image where the loader "
-		"looks%s%s.",
-		name, judged, judged == 1 ? "" : "s", consumers,
-		judged > CONSUMERS_NAMED ? ", ..." : "", hint,
-		reachable ? ""
-		: purpose ? purpose
-			  : "; nothing that is known to start loads them");
-	if (!reachable)
-		f->severity = purpose ? SEVERITY_WARNING : SEVERITY_INFO;
-	if (!reachable && !purpose)
+	f = finding_add(found, rule, first->object->path, facts_layer(facts, first->object->node),
+			first->name,
+			"%s is needed by %zu object%s (%s%s) and is not in the image where the "
+			"loader looks%s.",
+			first->name, judged, judged == 1 ? "" : "s", consumers,
+			judged > NAMED ? ", ..." : "", hint_of(facts, first));
+	finding_evidence(found, f, "library", first->name);
+}
+
+/* --- objects that nothing is known to load, told together by directory */
+
+/* One is enough for a package that brings a plug-in for each release of what it may work with. */
+static const char *group_of(const struct facts *facts, const struct object *o)
+{
+	return purpose_of(o) ? o->path : path_dir(facts, o->path);
+}
+
+struct idle {
+	const char *group;
+	struct loader_missing missing;
+};
+
+struct idle_list {
+	struct idle *items;
+	size_t len, cap;
+};
+
+static int by_group(const void *left, const void *right)
+{
+	const struct idle *a = left, *b = right;
+	int order = strcmp(a->group, b->group);
+
+	if (order == 0)
+		order = strcmp(a->missing.object->path, b->missing.object->path);
+	return order ? order : strcmp(a->missing.name, b->missing.name);
+}
+
+/* "/x/a.so needs l.so.1, m.so.1; /x/b.so needs n.so.2; and 7 more do" of rows sorted by object. */
+static const char *needs_text(const struct facts *facts, const struct idle *rows, size_t count,
+			      size_t *out_objects)
+{
+	cleanup_strbuf struct strbuf out = { 0 };
+	size_t objects = 0, named = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct object *o = rows[i].missing.object;
+		bool same = i && o == rows[i - 1].missing.object;
+
+		objects += !same;
+		named = same ? named + 1 : 1;
+		if (objects > NAMED)
+			continue;
+		if (!same)
+			strbuf_addf(&out, "%s%s needs ", objects > 1 ? "; " : "", o->path);
+		if (named <= NAMED)
+			strbuf_addf(&out, "%s%s%s", same ? ", " : "", rows[i].missing.name,
+				    hint_of(facts, &rows[i].missing));
+		else if (named == NAMED + 1)
+			strbuf_adds(&out, ", ...");
+	}
+	if (objects > NAMED)
+		strbuf_addf(&out, "; %zu more lack some, too", objects - NAMED);
+	*out_objects = objects;
+	return arena_slice(arena_of(facts), strbuf_slice(&out));
+}
+
+static void report_idle(const struct rule *rule, const struct facts *facts, struct findings *found,
+			const struct idle *rows, size_t count)
+{
+	const struct object *first = rows[0].missing.object;
+	const char *purpose = purpose_of(first), *text;
+	size_t objects;
+	struct finding *f;
+
+	text = needs_text(facts, rows, count, &objects);
+	f = finding_add(found, rule, first->path, facts_layer(facts, first->node), "not loaded",
+			"%s%s in the image where the loader looks%s.", text,
+			count == 1 ? ", which is not" : "; none of these libraries is",
+			purpose        ? purpose
+			: objects == 1 ? "; nothing that is known to start loads that object"
+				       : "; nothing that is known to start loads these objects");
+	f->severity = purpose ? SEVERITY_WARNING : SEVERITY_INFO;
+	if (!purpose)
 		f->fix = "Nothing, unless you use what loads them; then install the package or "
-			 "wheel "
-			 "that holds the library.";
-	finding_evidence(found, f, "library", name);
+			 "wheel that holds the library.";
+	for (size_t i = 0; i < MIN(count, (size_t)EVIDENCE_MAX); i++)
+		finding_evidence(found, f, "library",
+				 arena_printf(arena_of(facts), "%s: %s", rows[i].missing.name,
+					      rows[i].missing.object->path));
+}
+
+static void report_all_idle(const struct rule *rule, const struct facts *facts,
+			    struct findings *found, struct idle_list *list)
+{
+	size_t i = 0;
+
+	qsort(list->items, list->len, sizeof(*list->items), by_group);
+	while (i < list->len) {
+		size_t end = i + 1;
+
+		while (end < list->len && str_equal(list->items[end].group, list->items[i].group))
+			end++;
+		report_idle(rule, facts, found, &list->items[i], end - i);
+		i = end;
+	}
 }
 
 /* On musl the missing glibc is the cause of it all, and another rule's. */
@@ -119,23 +208,42 @@ static bool is_anothers(const struct facts *facts, const char *name)
 	return str_equal(name, "libc.so.6") || str_starts(name, "ld-linux");
 }
 
+static bool any_reachable(const struct loader_missing *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].object->reachable)
+			return true;
+	}
+	return false;
+}
+
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
 {
 	const struct loader_report *missing = loader_missing(facts->loader);
+	struct idle_list idle = { 0 };
 	size_t i = 0;
 
 	(void)err;
 	while (i < missing->len) {
-		size_t end = i + 1;
+		const struct loader_missing *rows = &missing->items[i];
+		size_t count = 1;
 
-		while (end < missing->len &&
-		       str_equal(missing->items[end].name, missing->items[i].name))
-			end++;
-		if (!is_anothers(facts, missing->items[i].name))
-			report(rule, facts, found, &missing->items[i], end - i);
-		i = end;
+		while (i + count < missing->len && str_equal(rows[count].name, rows[0].name))
+			count++;
+		i += count;
+		if (is_anothers(facts, rows[0].name))
+			continue;
+		if (any_reachable(rows, count)) {
+			report_library(rule, facts, found, rows, count);
+			continue;
+		}
+		for (size_t k = 0; k < count; k++)
+			vec_push(&idle,
+				 ((struct idle){ group_of(facts, rows[k].object), rows[k] }));
 	}
+	report_all_idle(rule, facts, found, &idle);
+	vec_release(&idle);
 	return 0;
 }
 
@@ -150,7 +258,9 @@ const struct rule rule_lnk001 = {
 		"loader's search path, and that the driver does not provide either.",
 	.why = "The loader refuses to start it: \"error while loading shared libraries: cannot "
 	       "open "
-	       "shared object file\". For objects that nothing is known to load it is a note only.",
+	       "shared object file\". For objects that nothing is known to load it is a note only, "
+	       "one for each "
+	       "directory.",
 	.fix = "Install the package or wheel that holds the library, or bring its directory on the "
 	       "search path.",
 	.sources = "ld.so(8); System V gABI, \"Shared Object Dependencies\"",
