@@ -29,6 +29,20 @@ PY
 	read -r took cpu peak <"$dir/timed"
 }
 
+# round NAME CMD…: timed; over all rounds of that name the least seconds are kept in ${wall[NAME]} and
+# ${busy[NAME]} (user and system), and the most memory in ${memory[NAME]}. What is compared is run in turn,
+# twice: the first that touches much memory on a virtual machine pays for all the others.
+declare -A wall busy memory
+round() {
+	local name=$1
+	shift
+	timed "$@"
+	wall[$name]=$(least "$took" "${wall[$name]:-}")
+	busy[$name]=$(least "$cpu" "${busy[$name]:-}")
+	memory[$name]=$(awk -v a="$peak" -v b="${memory[$name]:-0}" 'BEGIN { print (a > b + 0 ? a : b) }')
+}
+least() { awk -v a="$1" -v b="${2:-$1}" 'BEGIN { print (a < b + 0 ? a : b) }'; }
+
 # make_tree DIR LIMIT_MIB: real files of $BENCH_TREE, the largest first so that every run takes the same
 make_tree() {
 	local tree=${BENCH_TREE:-} total=0 size file rel
