@@ -95,3 +95,50 @@ assert re.search(hook["files"], "images/stack.yaml") and re.search(hook["files"]
 assert not re.search(hook["files"], "stack.lock.json")
 print(hook["entry"])' "$ROOT/.pre-commit-hooks.yaml" | { read -r entry; [ -x "$ROOT/$entry" ]; }
 }
+
+# What others say of the files: the schemas that check-jsonschema carries, and pre-commit itself.
+
+judged() { PYTHONPATH=$TEST_CACHE/tools/check-jsonschema python3 -m check_jsonschema --builtin-schema "vendor.$1" "$2"; }
+
+@test "GitHub's and GitLab's schemas accept the action, the workflow and the job, and would refuse worse" {
+	need_cached check-jsonschema
+	judged github-actions "$ROOT/integrations/github-action/action.yml"
+	judged github-workflows "$ROOT/integrations/github-action/example.yml"
+	# with the job that its comment shows; a hidden job would not be looked at
+	{ sed 's/^\.gpuimg-lint:/gpuimg-lint:/' "$ROOT/integrations/gitlab/gpuimg.yml"; sed -n 's/^#   //p' "$ROOT/integrations/gitlab/gpuimg.yml"; } >job.yml
+	grep -q '^lint-image:' job.yml
+	judged gitlab-ci job.yml
+	sed 's/^  using: .*/  using: shell/' "$ROOT/integrations/github-action/action.yml" >action.yml
+	run -1 judged github-actions action.yml
+	sed 's/runs-on:/run-on:/' "$ROOT/integrations/github-action/example.yml" >workflow.yml
+	run -1 judged github-workflows workflow.yml
+	sed 's/when: always/when: ever/' job.yml >other.yml
+	run -1 judged gitlab-ci other.yml
+}
+
+@test "pre-commit takes the hook from a repository, and runs it on what it is for" {
+	need git
+	need_cached pre-commit
+	export HOME=$WORK PRE_COMMIT_HOME=$WORK/cache GIT_CONFIG_NOSYSTEM=1
+	git config --global user.email t@example.org
+	git config --global user.name T
+	git config --global protocol.file.allow always
+	pre_commit() { PYTHONPATH=$TEST_CACHE/tools/pre-commit python3 -m pre_commit "$@"; }
+	pre_commit validate-manifest "$ROOT/.pre-commit-hooks.yaml"
+	mkdir -p hooks/integrations project
+	cp "$ROOT/.pre-commit-hooks.yaml" hooks/
+	cp -r "$ROOT/integrations/pre-commit" hooks/integrations/
+	git -C hooks init -q && git -C hooks add . && git -C hooks commit -qm hooks
+	cd project
+	printf 'gpuimg: 1\nname: a/b\ntag: "1"\nstack: { driver: ">=535", cuda: "12.2" }\nsources: []\nstages: { runtime: { profile: base } }\n' >stack.yaml
+	echo 'not one of ours: [' >other.yaml
+	printf 'repos:\n- repo: %s\n  rev: %s\n  hooks: [ { id: gpuimg-resolve } ]\n' "$WORK/hooks" "$(git -C ../hooks rev-parse HEAD)" >.pre-commit-config.yaml
+	pre_commit validate-config .pre-commit-config.yaml
+	git init -q && git add .
+	run -0 pre_commit run --all-files
+	[[ $output == *"gpuimg resolve"*"Passed"* ]]
+	sed -i 's/535/470/' stack.yaml
+	git add stack.yaml
+	run -1 pre_commit run
+	[[ $output == *"Failed"*"stack.yaml: "* ]]
+}

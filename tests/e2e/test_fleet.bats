@@ -18,12 +18,21 @@ setup() {
 }
 
 @test "test emit: Kubernetes' own schemas accept the job" {
-	[ -d "$TEST_CACHE/tools/kubernetes" ] || skip "tests/fill-cache could not bring kubernetes-validate"
+	need_cached kubernetes
 	gpuimg test emit rootfs:root --for kubernetes --image-name registry.example.org/app@sha256:$(printf '0%.0s' {1..64}) --nodes 3 --gpus 2 --queue users >job.yaml
 	PYTHONPATH=$TEST_CACHE/tools/kubernetes run -0 python3 -m kubernetes_validate --strict job.yaml
 	gpuimg test emit rootfs:root --for kubernetes --image-name a:1 --gpus 0 >job.yaml
 	PYTHONPATH=$TEST_CACHE/tools/kubernetes run -0 python3 -m kubernetes_validate --strict job.yaml
 	! grep -q nvidia.com/gpu: job.yaml
+}
+
+@test "test emit: the schema of the Compose specification accepts the job for docker-compose" {
+	need_cached check-jsonschema
+	gpuimg test emit rootfs:root --for docker-compose --image-name app:1 --gpus 2 --to job
+	judged() { PYTHONPATH=$TEST_CACHE/tools/check-jsonschema python3 -m check_jsonschema --builtin-schema vendor.compose-spec "$1"; }
+	judged job/compose.yaml
+	sed 's/network_mode:/network-mode:/' job/compose.yaml >other.yaml
+	run -1 judged other.yaml
 }
 
 @test "test emit: what the job carries runs, and its log makes the report" {
