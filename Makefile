@@ -320,7 +320,7 @@ compare-mmdebstrap: all ## the root file system against one whose maintainer scr
 compare-apt: ## the sets of tests/fixtures/apt-corpus by the archive's apt of today (needs a network)
 	@tests/tools/apt-corpus.sh measure
 
-check-planted: all ## 53 faults planted one at a time, into an image made here and one with the CUDA toolkit of /usr/local/cuda; with IMAGE=LAYOUT:TAG into PyTorch's wheels (tests/tools/lint-corpus --keep torch-new)
+check-planted: all ## 58 faults planted one at a time into an image made here, 54 into one with the CUDA toolkit of /usr/local/cuda; with IMAGE=LAYOUT:TAG into PyTorch's wheels (tests/tools/lint-corpus --keep torch-new)
 	@GPUIMG=$O/gpuimg tests/tools/plant-faults
 	@if [ -e /usr/local/cuda/lib64/libcudart.so ]; then GPUIMG=$O/gpuimg tests/tools/plant-faults --large; else echo 'no CUDA toolkit in /usr/local/cuda: left out'; fi
 	@if [ -n "$(IMAGE)" ]; then GPUIMG=$O/gpuimg tests/tools/plant-faults --image "$(IMAGE)"; fi

@@ -5,7 +5,7 @@
 #include "cli/fact_store.h"
 #include "cli/image_arg.h"
 #include "cli/report_output.h"
-#include "lint/hosts.h"
+#include "cli/target_arg.h"
 #include "lint/report.h"
 #include "lint/site_policy.h"
 
@@ -48,21 +48,7 @@ static const struct option options[] = {
 	  .value = "FILE",
 	  .help = "what the image was built from: findings are shown at the line that made the "
 		  "layer" },
-	{ .name = "gpu",
-	  .value = "GPUS",
-	  .repeatable = true,
-	  .help = "the GPUs it must run on (sm_90,h100)" },
-	{ .name = "driver",
-	  .value = "VERSIONS",
-	  .repeatable = true,
-	  .help = "drivers of the hosts (535.183.06, 550, >=550)" },
-	{ .name = "driver-cuda",
-	  .value = "VERSION",
-	  .help = "the CUDA version the host driver reports" },
-	{ .name = "runtime",
-	  .value = "NAMES",
-	  .repeatable = true,
-	  .help = "cdi, legacy, enroot, wsl, jetson, apptainer" },
+	TARGET_OPTIONS,
 	PLATFORM_OPTION,
 	{ .name = "no-cache",
 	  .help = "read every layer, and keep nothing of what was found in it for later runs" },
@@ -89,22 +75,7 @@ static int read_options(const struct invocation *in, struct lint_options *out, s
 		if (policy_set_severity(&out->policy, text, err) < 0)
 			return -1;
 	}
-	for (size_t n = 0; (text = option_nth(in, "gpu", n)); n++) {
-		if (target_add_gpus(&out->target, text, err) < 0)
-			return -1;
-	}
-	for (size_t n = 0; (text = option_nth(in, "driver", n)); n++) {
-		if (target_add_drivers(&out->target, text, err) < 0)
-			return -1;
-	}
-	for (size_t n = 0; (text = option_nth(in, "runtime", n)); n++) {
-		if (target_add_runtimes(&out->target, text, err) < 0)
-			return -1;
-	}
-	text = option_text(in, "driver-cuda", NULL);
-	if (text && target_set_driver_cuda(&out->target, text, err) < 0)
-		return -1;
-	if (hosts_check(&out->target, err) < 0)
+	if (target_arg_read(in, &out->target, err) < 0)
 		return -1;
 	out->policy.deaf |= option_given(in, "no-image-ignores");
 	text = option_text(in, "fail-on", NULL);

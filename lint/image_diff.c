@@ -266,6 +266,8 @@ int image_diff_make(struct image *a, struct image *b, const struct lint_options 
 		rc = read_side(b, options, &right, err);
 	if (rc == 0)
 		compare_sides(&left, &right, out);
+	out->before = arena_strdup(&out->arena, a->name);
+	out->after = arena_strdup(&out->arena, b->name);
 	release(&left);
 	release(&right);
 	return rc;
@@ -321,6 +323,13 @@ void image_diff_text(const struct image_diff *diff, size_t rows_max, struct strb
 {
 	struct part parts[PARTS];
 
+	if (diff->different) {
+		strbuf_adds(out, "- ");
+		put_clean(out, diff->before);
+		strbuf_adds(out, "\n+ ");
+		put_clean(out, diff->after);
+		strbuf_addc(out, '\n');
+	}
 	parts_of(diff, parts);
 	for (size_t i = 0; i < PARTS; i++) {
 		const struct diff_rows *rows = parts[i].rows;
@@ -360,6 +369,8 @@ json_t *image_diff_json(const struct image_diff *diff)
 
 	parts_of(diff, parts);
 	json_put(out, "schema", json_text("gpuimg-diff/1"));
+	json_put(out, "before", json_text(diff->before));
+	json_put(out, "after", json_text(diff->after));
 	json_put(out, "different", json_boolean(diff->different));
 	for (size_t i = 0; i < PARTS; i++)
 		json_put(out, parts[i].name, rows_json(parts[i].rows));

@@ -20,6 +20,7 @@ struct diff_rows {
 
 struct image_diff {
 	struct arena arena;
+	const char *before, *after; /* the images' names */
 	struct diff_rows stack, packages, config, layers, files, findings;
 	struct diff_rows sizes; /* of components, for information */
 	bool different;         /* one of the others has rows */

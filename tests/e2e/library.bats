@@ -162,6 +162,40 @@ in_image() { # LAYOUT COMMAND…
 	diff "$WORK/ours" "$WORK/theirs"
 }
 
+# A line for each path of an unpacked image: what of it counts.
+listing() { # ROOT
+	(
+		cd "$1"
+		find . -mindepth 1 -type l -printf '/%P\t%l\n' -o ! -type f -mindepth 1 -printf '/%P\t%y %m %U:%G\n'
+		join -t $'\t' <(find . -type f -printf '/%P\t%m %U:%G\n' | sort) \
+			<(find . -type f -exec sha256sum {} + | sed -E 's|^([0-9a-f]+)  \.(.*)|\2\t\1|' | sort)
+	) | sort
+}
+
+@test "diff: two shipped stacks differ in just the files and packages that they differ in when they are unpacked" {
+	local a b side part
+	need umoci jq dpkg-query
+	export LC_ALL=C
+	a=$(build_library cuda13-runtime)
+	b=$(build_library python-cuda)
+	umoci unpack --image "$a:t" a >/dev/null
+	umoci unpack --image "$b:t" b >/dev/null
+	for side in a b; do
+		listing "$side/rootfs" >"$side.listing"
+		cut -f1 "$side.listing" >"$side.files"
+		dpkg-query --admindir="$side/rootfs/var/lib/dpkg" -W -f '${Package}:${Architecture} (dpkg)\n' | sort >"$side.packages"
+	done
+	run -1 gpuimg diff "oci:$a:t" "oci:$b:t" --output json=d.json
+	for part in files packages; do
+		comm -13 "a.$part" "b.$part" | diff - <(jq -r ".$part[] | select(.before == null) | .what" d.json | grep -v '(wheel)$' | sort)
+		comm -23 "a.$part" "b.$part" | diff - <(jq -r ".$part[] | select(.after == null) | .what" d.json | grep -v '(wheel)$' | sort)
+	done
+	comm -3 a.listing b.listing | sed 's/^\t//' | cut -f1 | sort | uniq -d |
+		diff - <(jq -r '.files[] | select(.before != null and .after != null and .what != "/") | .what' d.json | sort)
+	[ "$(wc -l <b.files)" -gt 1000 ]
+	jq -e '.config | map(.what) | index("Cmd") != null or index("Entrypoint") != null' d.json
+}
+
 @test "our own linter has nothing against the shipped stacks" {
 	for name in cuda13-runtime python-cuda cuda13-devel-app; do
 		dir=$(build_library "$name")

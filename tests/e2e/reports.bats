@@ -340,6 +340,27 @@ python_with() { # MODULE
 	run -3 gpuimg diff oci:oci:a oci:nothing
 }
 
+@test "diff: findings that depend on hosts appear for the hosts that are named" {
+	need umoci
+	mkdir a b
+	echo a >a/file
+	library b/$lib/libcudart.so.13.0.48 libcudart.so.13
+	umoci init --layout oci
+	umoci new --image oci:a
+	umoci insert --rootless --image oci:a a /
+	umoci config --image oci:a --architecture amd64 --config.env NVIDIA_VISIBLE_DEVICES=all
+	cp -r oci other
+	umoci insert --rootless --image oci:a b /
+	run -1 gpuimg diff oci:other:a oci:oci:a --output json=d.json --output text
+	[ "${lines[0]}" = "- oci:other:a" ]
+	[ "${lines[1]}" = "+ oci:oci:a" ]
+	jq -e '[.findings[].what] | any(startswith("VER006")) | not' d.json
+	run -1 gpuimg diff oci:other:a oci:oci:a --driver 550.54.15 --output json=d.json
+	jq -e '[.findings[] | select(.before == null and (.after | contains("550.54.15")))] | length == 1' d.json
+	run -2 gpuimg diff oci:other:a oci:oci:a --driver newest
+	run -2 gpuimg diff oci:other:a oci:oci:a --gpu sm_0
+}
+
 @test "reports: findings at the line of the Dockerfile that made their layer" {
 	need umoci xmllint
 	library a/$lib/libcuda.so.535.54.03 libcuda.so.1
