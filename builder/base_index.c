@@ -483,7 +483,7 @@ static bool recall(struct store *store, const struct image *image, const struct 
 	    store_get_bytes(store, &object, LISTING_BYTES_MAX, &text, &ignored) < 0)
 		return false;
 	if (read_index(strbuf_slice(&text), image->manifest.layer_count, out) &&
-	    (!out->pack_size || store_has(store, &out->pack, out->pack_size)))
+	    (!out->pack_size || store_intact(store, &out->pack, out->pack_size)))
 		return true;
 	base_index_release(out);
 	return false;

@@ -524,6 +524,13 @@ static int digest_files(struct build *b, struct error *err)
 	return 0;
 }
 
+static int let_judge(struct build *b, struct error *err)
+{
+	cleanup_source struct image_source *image = publication_source(&b->publication);
+
+	return b->request->check(b->request->check_user, image, err);
+}
+
 static int run(struct build *b, struct error *err)
 {
 	const struct stack *stack = b->request->stack;
@@ -546,8 +553,8 @@ static int run(struct build *b, struct error *err)
 	warn_coder(b);
 	warn_layers(b);
 	warn(b);
-	if (b->request->check &&
-	    publication_check(&b->publication, b->request->check, b->request->check_user, err) < 0)
+	if (publication_verify(&b->publication, err) < 0 ||
+	    (b->request->check && let_judge(b, err) < 0))
 		return -1;
 	for (size_t i = 0; i < b->request->destination_count; i++) {
 		if (publication_write(&b->publication, b->request->destinations[i], err) < 0)

@@ -13,12 +13,14 @@
 #include "manifests/stack.h"
 #include "oci/descriptor.h"
 
+struct image_source;
+
 /*
- * Called once the image is complete and before any destination is touched: `image` names it
- * ("oci:DIR:TAG", in a temporary layout of the store). -1 keeps the image out of every
- * destination, and build_run fails with that error. This is where the command line lints.
+ * Called once the image is complete and before any destination is touched; `image` is the build's,
+ * and lasts for the call. -1 keeps the image out of every destination, and build_run fails with
+ * that error. This is where the command line lints.
  */
-typedef int build_check_fn(void *user, const char *image, struct error *err);
+typedef int build_check_fn(void *user, struct image_source *image, struct error *err);
 
 struct build_request {
 	const struct stack *stack;

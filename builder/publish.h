@@ -6,6 +6,7 @@
 #define BUILDER_PUBLISH_H
 
 #include "builder/build.h"
+#include "oci/source.h"
 
 struct publication_blob {
 	struct digest digest;
@@ -45,8 +46,15 @@ int publication_check_name(const char *destination, struct error *err) MUST_USE;
  * ERROR_SYSTEM, with what to do when the disk is full.
  */
 int publication_write(struct publication *p, const char *destination, struct error *err) MUST_USE;
-/* Put the image into a temporary layout of the store and let `check` judge it. */
-int publication_check(struct publication *p, build_check_fn *check, void *user,
-		      struct error *err) MUST_USE;
+/*
+ * Whether the store still has every layer as it was when it was made, so that no damaged one is
+ * judged or handed out: see store_intact. ERROR_INTEGRITY or ERROR_NOT_FOUND name what is not.
+ */
+int publication_verify(struct publication *p, struct error *err) MUST_USE;
+/*
+ * The image as a source: its blobs where they lie, with no folder made and no link. Never NULL; the
+ * caller closes it, before the publication goes.
+ */
+struct image_source *publication_source(const struct publication *p);
 
 #endif

@@ -73,21 +73,13 @@ static int push(struct build_remote *r, struct image_source *source, struct erro
 }
 
 /* A build_check_fn. */
-static int check(void *user, const char *image, struct error *err)
+static int check(void *user, struct image_source *image, struct error *err)
 {
 	struct build_remote *r = user;
-	cleanup_arena struct arena arena = { 0 };
-	cleanup_source struct image_source *source = NULL;
-	struct image_name name;
 
 	if (r->then && r->then(r->then_user, image, err) < 0)
 		return -1;
-	if (r->only_ahead)
-		return 0;
-	if (image_name_parse(image, &arena, &name, err) < 0)
-		return -1;
-	source = image_copy_source(&name, &r->registry->client, err);
-	return source ? push(r, source, err) : -1;
+	return r->only_ahead ? 0 : push(r, image, err);
 }
 
 void build_remote_start(struct build_remote *r, struct build_request *request)

@@ -223,7 +223,7 @@ static bool lint(struct shipping *s)
 	}
 	step = begin(s, "lint");
 	check.out_json = &step->report;
-	status = lint_check_run(&check, s->image, &err);
+	status = lint_check_image(&check, s->image, &err);
 	end(s, step, status, &err);
 	return step->exit == 0;
 }

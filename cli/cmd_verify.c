@@ -101,14 +101,13 @@ static struct stack *stack_of(struct stacks *stacks, const char *text, struct er
 }
 
 /* A platform's image as it was given, against the one just built. */
-static int compare_platform(struct verification *v, const char *made_name, const char *platform,
-			    struct error *err)
+static int compare_platform(struct verification *v, struct image_source *built,
+			    const char *platform, struct error *err)
 {
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_strbuf struct strbuf text = { 0 };
 	cleanup_image struct image given = { 0 }, made = { 0 };
 	struct image_source *source = image_arg_source(v->in->args[0], err);
-	struct image_name name;
 	struct platform p;
 	char digest[DIGEST_TEXT_MAX];
 
@@ -119,8 +118,7 @@ static int compare_platform(struct verification *v, const char *made_name, const
 		return -1;
 	}
 	if (image_open_source(source, v->in->args[0], &p, &given, err) < 0 ||
-	    image_name_parse(made_name, &arena, &name, err) < 0 ||
-	    image_open(&name, &p, &made, err) < 0 ||
+	    image_open_source(source_borrow(built), "the image built again", &p, &made, err) < 0 ||
 	    rebuild_compare(&given, &made, v->store, &text, err) < 0)
 		return -1;
 	v->different |= text.len > 0;
@@ -132,7 +130,7 @@ static int compare_platform(struct verification *v, const char *made_name, const
 	return 0;
 }
 
-static int compare(void *user, const char *image, struct error *err)
+static int compare(void *user, struct image_source *image, struct error *err)
 {
 	struct verification *v = user;
 

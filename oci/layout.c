@@ -216,14 +216,14 @@ bool layout_has(const struct layout *l, const struct digest *digest, uint64_t si
 	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
 }
 
-/* Give a written temporary file its name, unless the blob is there already. */
-static int commit_blob(struct layout *l, struct fs_pending *pending, const struct digest *digest,
-		       uint64_t size, struct error *err)
+/*
+ * Give a written temporary file its name. A file of that name is replaced: this one was proven, of
+ * that one only its size is known.
+ */
+static int commit_blob(struct fs_pending *pending, const struct digest *digest, struct error *err)
 {
 	char hex[DIGEST_HEX_MAX];
 
-	if (layout_has(l, digest, size))
-		return 0;
 	return fs_pending_commit(pending, digest_hex(digest, hex), 0644, err);
 }
 
@@ -256,7 +256,7 @@ int layout_put(struct layout *l, struct stream *src, uint64_t limit, struct desc
 	if (sink_copy(file, hashed, &size, err) < 0 || sink_finish(file, err) < 0)
 		return -1;
 	digest = digest_finish(&state);
-	if (commit_blob(l, &pending, &digest, size, err) < 0)
+	if (commit_blob(&pending, &digest, err) < 0)
 		return -1;
 	out->digest = digest;
 	out->size = size;
@@ -271,7 +271,6 @@ int layout_put_bytes(struct layout *l, struct slice bytes, struct descriptor *ou
 	return layout_put(l, src, bytes.len, out, err);
 }
 
-/* 1: shares the extents of `src`; 0: this file system cannot. */
 static void copy_time(int fd, const struct stat *st)
 {
 	const struct timespec times[2] = { { 0, UTIME_OMIT }, st->st_mtim };
@@ -279,8 +278,9 @@ static void copy_time(int fd, const struct stat *st)
 	ignore_result(futimens(fd, times)); /* then the blob is read again next time */
 }
 
+/* 1: shares the extents of `src`; 0: this file system cannot. */
 static int try_reflink(struct layout *l, int src, const struct stat *st,
-		       const struct digest *digest, uint64_t size, struct error *err)
+		       const struct digest *digest, struct error *err)
 {
 	cleanup_pending struct fs_pending pending = { .fd = -1 };
 
@@ -289,7 +289,7 @@ static int try_reflink(struct layout *l, int src, const struct stat *st,
 	if (ioctl(pending.fd, FICLONE, src) < 0)
 		return 0;
 	copy_time(pending.fd, st);
-	return commit_blob(l, &pending, digest, size, err) < 0 ? -1 : 1;
+	return commit_blob(&pending, digest, err) < 0 ? -1 : 1;
 }
 
 /*
@@ -329,7 +329,7 @@ static int copy_blob(struct layout *l, int src, const char *name, const struct s
 	if (sink_copy(file, verified, NULL, err) < 0)
 		return error_wrap(err, "%s", name);
 	copy_time(pending.fd, st);
-	return commit_blob(l, &pending, digest, size, err);
+	return commit_blob(&pending, digest, err);
 }
 
 /* The blob is there, and is the file that `st` describes or has its bytes. Else it is removed. */
@@ -381,7 +381,7 @@ int layout_link(struct layout *l, int dirfd, const char *name, const struct dige
 				 (uint64_t)st.st_size, size);
 	if (has_whole(l, &st, digest, size))
 		return 0;
-	rc = try_reflink(l, fd, &st, digest, size, err);
+	rc = try_reflink(l, fd, &st, digest, err);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
 	if (may_hard_link(&st) && try_hard_link(l, dirfd, name, digest))

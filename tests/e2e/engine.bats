@@ -101,9 +101,9 @@ spoil() { # FILE: in the middle, as its owner could
 	whole b
 }
 
-@test "a damaged blob of the layout is replaced" {
+@test "a damaged blob of the layout is replaced, be it a layer, the manifest or the index" {
 	build a
-	for blob in $(find a/blobs -size +1024k); do
+	for blob in a/blobs/sha256/*; do
 		cp "$blob" copy && mv copy "$blob" # no link of the store's any more
 		spoil "$blob"
 	done

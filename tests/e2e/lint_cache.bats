@@ -134,3 +134,87 @@ image() {
 	run -1 gpuimg build --to oci:out:1 stack.yaml
 	[ "$(find store/keys/verdicts -type f | wc -l)" -eq 1 ]
 }
+
+# Bytes read by a command and by what it starts.
+bytes_read() { # COMMAND…
+	bash -c '"$@" >/dev/null 2>&1 || exit; exec sed -n "s/^rchar: //p" /proc/self/io' - "$@"
+}
+
+@test "build: one small file changed, and lint reads no layer that it knows, whatever links it has by now" {
+	mkdir -p kit app && echo 1 >app/file
+	head -c 100M /dev/urandom >kit/data # a layer of its own
+	cat >stack.yaml <<-END
+	gpuimg: 1
+	name: test/small-change
+	sources: [ { id: own, type: dir, path: kit } ]
+	stages: { runtime: { profile: base, packages: { own: ["."] }, files: [ { from: app, to: /opt/app } ] } }
+	END
+	gpuimg lock -q stack.yaml
+	sleep 0.2 # what was written just now is read again by every build
+	run -0 gpuimg build --to oci:out:1 stack.yaml
+	for i in 2 3; do # the second finds what the first left
+		echo $i >app/file
+		run -0 bytes_read "$GPUIMG" build --to oci:out:$i --to oci:elsewhere:$i stack.yaml
+		[ "$output" -gt 0 ] && [ "$output" -lt $((24 << 20)) ]
+	done
+	rm -r store/keys/facts
+	echo 4 >app/file
+	run -0 bytes_read "$GPUIMG" build --to oci:out:4 stack.yaml
+	[ "$output" -gt $((96 << 20)) ] # that is how it shows
+}
+
+@test "build: a layer of the base image that was damaged in the store is not passed on, nor judged" {
+	need umoci
+	mkdir -p root/etc root/opt app && echo 'ID=testix' >root/etc/os-release && echo 1 >app/file
+	head -c 2M /dev/urandom >root/opt/data
+	umoci init --layout base
+	umoci new --image base:1
+	umoci insert --rootless --image base:1 root /
+	umoci config --image base:1 --architecture amd64
+	cat >stack.yaml <<-END
+	gpuimg: 1
+	name: test/damaged-base
+	platforms: [linux/amd64]
+	base: { image: "oci:base:1" }
+	stages: { runtime: { profile: base, files: [ { from: app, to: /opt/app } ] } }
+	END
+	gpuimg lock -q stack.yaml
+	run -0 gpuimg build --to oci:out:1 stack.yaml
+	object=$(find store/objects -type f -size +1024k)
+	[ "$(wc -l <<<"$object")" -eq 1 ]
+	for options in "" --no-lint; do
+		chmod u+w "$object"
+		printf 'damaged?' | dd of="$object" bs=1 seek=5000 conv=notrunc status=none
+		echo "2 $options" >app/file
+		run -3 gpuimg build $options --offline --to oci:new:1 stack.yaml
+		[[ $output == *"${object##*/} is damaged and was removed; fetch it again"* ]]
+		[ ! -e new ]
+		run -3 gpuimg build $options --offline --to oci:new:1 stack.yaml
+		run -0 gpuimg build $options --to oci:new:1 stack.yaml # fetches
+		run -0 sha256sum "new/blobs/sha256/${object##*/}"
+		[ "${output%% *}" = "${object##*/}" ]
+		rm -r new
+	done
+}
+
+@test "build: the images of all platforms are judged" {
+	mkdir -p app && echo data >app/data
+	cat >stack.yaml <<-END
+	gpuimg: 1
+	name: test/platforms
+	tag: t
+	platforms: [linux/amd64, linux/arm64]
+	stages: { runtime: { profile: base, files: [ { from: "app", to: /opt/app } ] } }
+	image: { env: { LD_LIBRARY_PATH: /usr/local/cuda/lib64/stubs } }
+	lint: { fail-on: never }
+	END
+	gpuimg lock -q stack.yaml
+	for i in 1 2; do # made, then kept
+		run -0 --separate-stderr gpuimg build --to oci:out:t stack.yaml
+		[[ $stderr == *"test/platforms:t (linux/amd64)"*"test/platforms:t (linux/arm64)"* ]]
+	done
+	[ "$(find store/keys/verdicts -type f | wc -l)" -eq 2 ]
+	start_registry
+	run -0 --separate-stderr gpuimg ship --no-test --to "docker://$REGISTRY/app:t" -o json stack.yaml
+	jq -e '.steps[] | select(.step == "lint") | .report | map(.image.platform) == ["linux/amd64", "linux/arm64"]' <<<"$output"
+}

@@ -314,9 +314,21 @@ static void test_another_transport_is_refused(void **state)
 	assert_contains(err.text, "gpuimg push");
 }
 
-static int refuse(void *user, const char *image, struct error *err)
+/* What a check is given is the image, whole, and nothing has been written anywhere. */
+static int refuse(void *user, struct image_source *source, struct error *err)
 {
-	assert_true(str_starts(image, "oci:"));
+	struct platform amd64 = { .os = "linux", .architecture = "amd64" };
+	cleanup_image struct image image = { 0 };
+
+	assert_ok(image_open_source(source_borrow(source), "built", &amd64, &image, err), *err);
+	assert_string_equal(image.config.user, "1000:1000");
+	assert_int_not_equal(image.manifest.layer_count, 0);
+	for (size_t i = 0; i < image.manifest.layer_count; i++) {
+		cleanup_stream struct stream *layer = image_layer(&image, i, err);
+
+		assert_non_null(layer);
+		assert_ok(stream_drain(layer, NULL, err), *err);
+	}
 	*(bool *)user = true;
 	return error_set(err, ERROR_VERDICT, "findings");
 }
