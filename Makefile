@@ -376,7 +376,7 @@ check-faults: all ## the n-th read, write, rename, allocation, socket call ... o
 check-stacks: all ## real stacks of some gigabytes: locked, built, run, scanned (needs a network, 12 GB below GPUIMG_LARGE_DIR)
 	@tests/run-large $(LARGE)
 
-bench: all ## ratios against umoci, skopeo and the floor
+bench: all $O/tests/tools/floor ## ratios against umoci, skopeo and the floor
 	@tests/bench/run
 
 bench-peers: all ## the same tree through umoci, buildah, podman and docker
