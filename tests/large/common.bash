@@ -13,7 +13,10 @@ STACKS=$LARGE/stacks
 export GPUIMG_STORE=$LARGE/inputs
 
 # Images go when the tests of a file are through; downloads stay. A file may have its own.
-teardown_file() { rm -rf "$LARGE/work"; }
+teardown_file() {
+	umount "$LARGE/work/podman/overlay" 2>/dev/null || true # podman's own mount of its folder
+	rm -rf "$LARGE/work"
+}
 
 gpuimg() { "$GPUIMG" "$@"; }
 
@@ -87,6 +90,19 @@ in_image() { # COMMAND…
 		.mounts += [{ destination: "/opt/pip/pip", type: "bind", source: $pip, options: ["rbind", "ro"] }]' \
 		--args -- "$@" <"$b/config.orig" >"$b/config.json"
 	(cd "$b" && runc --root "$LARGE/work/runc" run "gpuimg-large-$$-$RANDOM")
+}
+
+# Layers in an overlay: the copy of each, as the driver vfs makes it, would be tens of gigabytes.
+pod() { podman --root "$LARGE/work/podman" --runroot "$LARGE/work/podman-run" --storage-driver overlay --runtime runc "$@"; }
+
+# Runs a command in the image as podman has it, from the layout: with its user, environment and
+# folder. The unpacked image goes, which is as large; what needs it comes before.
+in_podman() { # COMMAND…
+	local id
+	rm -rf "$LARGE/work/bundle"
+	id=$(pod images -q --no-trunc) || return 1
+	[ -n "$id" ] || id=$(pod pull -q "oci:$LARGE/work/a:t") || return 1
+	pod run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --entrypoint "$1" "$id" "${@:2}"
 }
 
 locked_packages() { # NAME KIND: "name version" lines as pip and dpkg spell names

@@ -15,13 +15,18 @@ load common
 	[[ $output == *"nothing changed"* ]]
 }
 
-@test "torch: says the versions of CUDA, cuDNN and NCCL that the lock says" {
-	run -0 --separate-stderr in_image /usr/bin/python3 -c \
+# CUDA, cuDNN and NCCL, by torch itself.
+says_what_the_lock_says() { # RUNNER
+	run -0 --separate-stderr "$1" /usr/bin/python3 -c \
 		"import torch; print(torch.version.cuda, torch.backends.cudnn.version(), *torch.cuda.nccl.version())"
 	read -r cuda cudnn nccl_major nccl_minor nccl_patch <<<"$output"
 	[ "$cuda" = "$(jq -r '.stack.cuda | split(".")[:2] | join(".")' "$STACKS/torch.lock.json")" ]
 	[ "$cudnn" = "$(number torch cudnn)" ]
 	[ "$nccl_major.$nccl_minor.$nccl_patch" = "$(jq -r .stack.nccl "$STACKS/torch.lock.json")" ]
+}
+
+@test "torch: says in runc the versions of CUDA, cuDNN and NCCL that the lock says" {
+	says_what_the_lock_says in_image
 }
 
 @test "torch: numpy is at hand, numbers come out right, and nothing is complained of" {
@@ -57,4 +62,11 @@ load common
 	[ "$(jq -r '.tests[] | select(.id | startswith("run.user.")) | .status' "$LARGE/work/test.json")" = pass ]
 	[ "$(jq '[.tests[] | select(.tier == "load" and .status == "fail")] | length' "$LARGE/work/test.json")" -eq 0 ]
 	[ "$(jq '[.tests[] | select(.tier == "load" and .status == "pass")] | length' "$LARGE/work/test.json")" -gt 20 ]
+}
+
+@test "torch: says in podman the versions of CUDA, cuDNN and NCCL that the lock says, as the image's user" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root for podman's overlay"
+	says_what_the_lock_says in_podman
+	run -0 --separate-stderr in_podman /bin/sh -c 'id -un; pwd; python3 -c "import torch; print(torch.ones(2, 3).sum().item())"'
+	[ "$output" = "$(printf 'app\n/home/app\n6.0')" ]
 }
