@@ -98,6 +98,29 @@ static const struct gpu_row *next_arch(const struct gpu_code *code, enum fatbin_
 	return next;
 }
 
+bool ptx_is_newer(const struct gpu_row *a, const struct gpu_row *b)
+{
+	return a->ptx_major > b->ptx_major ||
+	       (a->ptx_major == b->ptx_major && a->ptx_minor > b->ptx_minor);
+}
+
+const struct gpu_row *coverage_compiled(const struct gpu_code *code, const struct host_gpu *gpu,
+					const struct tables *tables)
+{
+	const struct gpu_row *best = NULL;
+
+	if (coverage_of(code, gpu, tables) != COVER_PTX)
+		return NULL;
+	for (size_t i = 0; i < code->count; i++) {
+		const struct gpu_row *r = &code->rows[i];
+
+		if (coverage_of_row(r, gpu, tables) == COVER_PTX &&
+		    (!best || r->sm > best->sm || (r->sm == best->sm && ptx_is_newer(r, best))))
+			best = r;
+	}
+	return best;
+}
+
 const char *coverage_text(const struct gpu_code *code, struct arena *arena)
 {
 	static const enum fatbin_kind kinds[] = { FATBIN_CUBIN, FATBIN_PTX, FATBIN_LTO };

@@ -24,6 +24,15 @@ enum coverage coverage_of_row(const struct gpu_row *row, const struct host_gpu *
 /* The best of all rows. */
 enum coverage coverage_of(const struct gpu_code *code, const struct host_gpu *gpu,
 			  const struct tables *tables);
+/*
+ * The newest PTX that is sure to be compiled for a GPU that has no machine code in the file; NULL:
+ * none is. Of every container the driver takes that of the highest architecture it can: what is of
+ * the highest in the file is taken wherever it stands, what is of a lower one may stand beside it.
+ */
+const struct gpu_row *coverage_compiled(const struct gpu_code *code, const struct host_gpu *gpu,
+					const struct tables *tables);
+/* By its version of PTX. */
+bool ptx_is_newer(const struct gpu_row *a, const struct gpu_row *b);
 /* "sm_80, sm_90a; PTX sm_90" for messages; in `arena`. */
 const char *coverage_text(const struct gpu_code *code, struct arena *arena);
 /* True when all machine code is of one exact chip ("a") and there is no PTX: made for it alone. */

@@ -5,6 +5,19 @@
 #include "lint/runtime.h"
 #include "lint/versions.h"
 
+/* Libraries that come apart from the toolkit, for those who link nothing themselves. */
+static bool is_of_toolkit(const char *name)
+{
+	static const char *const apart[] = { "libcudnn",      "libnccl",     "libnvinfer",
+					     "libcusparseLt", "libcutensor", "libnvshmem" };
+
+	for (size_t i = 0; i < ARRAY_LEN(apart); i++) {
+		if (str_starts(name, apart[i]))
+			return false;
+	}
+	return runtime_is_cuda_library(name) && !library_is_private_copy(name);
+}
+
 /* The first library of the CUDA toolkit, in path order; cudart rather than another. */
 static const struct object *toolkit_library(const struct facts *facts)
 {
@@ -14,8 +27,8 @@ static const struct object *toolkit_library(const struct facts *facts)
 		const struct object *o = &facts->objects.items[i];
 		const char *name = path_name(o->path);
 
-		if (!runtime_is_cuda_library(name) || library_is_private_copy(name) ||
-		    path_is_set_aside(o->path) || path_is_stub(o->path) || path_is_tegra(o->path))
+		if (!is_of_toolkit(name) || path_is_set_aside(o->path) || path_is_stub(o->path) ||
+		    path_is_tegra(o->path))
 			continue;
 		if (str_starts(name, "libcudart"))
 			return o;

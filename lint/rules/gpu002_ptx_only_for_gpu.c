@@ -12,44 +12,41 @@ static struct arena *arena_of(const struct facts *facts)
 	return (struct arena *)&facts->arena;
 }
 
-/* Bytes of PTX the driver compiles, and the highest version among it. */
-static uint64_t ptx_of(const struct facts *facts, const struct object *o,
-		       const struct host_gpu *gpu, unsigned *major, unsigned *minor)
+/* Bytes of PTX that the driver may compile. */
+static uint64_t bytes_of(const struct facts *facts, const struct object *o,
+			 const struct host_gpu *gpu)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < o->elf->gpu->count; i++) {
 		const struct gpu_row *r = &o->elf->gpu->rows[i];
 
-		if (coverage_of_row(r, gpu, &facts->tables) != COVER_PTX)
-			continue;
-		bytes += r->unpacked;
-		if (r->ptx_major > *major || (r->ptx_major == *major && r->ptx_minor > *minor)) {
-			*major = r->ptx_major;
-			*minor = r->ptx_minor;
-		}
+		if (coverage_of_row(r, gpu, &facts->tables) == COVER_PTX)
+			bytes += r->unpacked;
 	}
 	return bytes;
 }
 
-static const char *needs_text(const struct facts *facts, unsigned major, unsigned minor)
+static const char *needs_text(const struct facts *facts, const struct gpu_row *row)
 {
-	const char *cuda = ptx_cuda(&facts->tables.gpus, major, minor, arena_of(facts));
+	const char *cuda;
 
-	if (!major)
+	if (!row || !row->ptx_major)
 		return "";
+	cuda = ptx_cuda(&facts->tables.gpus, row->ptx_major, row->ptx_minor, arena_of(facts));
 	if (!cuda)
-		return arena_printf(arena_of(facts), " (PTX %u.%u)", major, minor);
+		return arena_printf(arena_of(facts), " (PTX %u.%u)", row->ptx_major,
+				    row->ptx_minor);
 	return arena_printf(arena_of(facts),
-			    " (PTX %u.%u: it takes a driver that serves CUDA %s by itself)", major,
-			    minor, cuda);
+			    " (PTX %u.%u: it takes a driver that serves CUDA %s by itself)",
+			    row->ptx_major, row->ptx_minor, cuda);
 }
 
 static void check_gpu(const struct rule *rule, const struct facts *facts, struct findings *found,
 		      const struct host_gpu *gpu)
 {
 	struct object_list judged, list = { 0 };
-	unsigned major = 0, minor = 0;
+	const struct gpu_row *newest = NULL;
 	uint64_t bytes = 0;
 	struct finding *f;
 	char size[32];
@@ -58,10 +55,13 @@ static void check_gpu(const struct rule *rule, const struct facts *facts, struct
 	judged_code(facts, &judged, &unbound);
 	for (size_t i = 0; i < judged.len; i++) {
 		const struct object *o = judged.items[i];
+		const struct gpu_row *row = coverage_compiled(o->elf->gpu, gpu, &facts->tables);
 
-		if (coverage_of(o->elf->gpu, gpu, &facts->tables) != COVER_PTX)
+		if (!row)
 			continue;
-		bytes += ptx_of(facts, o, gpu, &major, &minor);
+		bytes += bytes_of(facts, o, gpu);
+		if (!newest || ptx_is_newer(row, newest))
+			newest = row;
 		vec_push(&list, o);
 	}
 	if (list.len) {
@@ -71,7 +71,7 @@ static void check_gpu(const struct rule *rule, const struct facts *facts, struct
 				"compiles when it is first used: %s; %s of PTX%s%s.",
 				list.len, list.len == 1 ? " has" : "s have",
 				host_gpu_name(gpu, arena_of(facts)), object_list_text(facts, &list),
-				out_size(bytes, size), needs_text(facts, major, minor),
+				out_size(bytes, size), needs_text(facts, newest),
 				unbound ? "; no program of the image loads them" : "");
 		if (bytes < SMALL_PTX || unbound)
 			f->severity = SEVERITY_INFO;

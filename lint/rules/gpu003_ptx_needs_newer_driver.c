@@ -9,34 +9,6 @@ static struct arena *arena_of(const struct facts *facts)
 	return (struct arena *)&facts->arena;
 }
 
-static bool is_newer(const struct gpu_row *a, const struct gpu_row *b)
-{
-	return a->ptx_major > b->ptx_major ||
-	       (a->ptx_major == b->ptx_major && a->ptx_minor > b->ptx_minor);
-}
-
-/*
- * The newest PTX that is compiled for a GPU that has no machine code in the file; NULL: none is.
- * Of every container the driver takes that of the highest architecture it can: what is of the
- * highest in the file is taken wherever it stands, what is of a lower one may stand beside it.
- */
-static const struct gpu_row *compiled_for(const struct facts *facts, const struct object *o,
-					  const struct host_gpu *gpu)
-{
-	const struct gpu_row *best = NULL;
-
-	if (coverage_of(o->elf->gpu, gpu, &facts->tables) != COVER_PTX)
-		return NULL;
-	for (size_t i = 0; i < o->elf->gpu->count; i++) {
-		const struct gpu_row *r = &o->elf->gpu->rows[i];
-
-		if (coverage_of_row(r, gpu, &facts->tables) == COVER_PTX &&
-		    (!best || r->sm > best->sm || (r->sm == best->sm && is_newer(r, best))))
-			best = r;
-	}
-	return best;
-}
-
 /*
  * Without a GPU: the oldest, which is the least that any GPU has compiled, of a file without
  * machine code; NULL: none is sure to be.
@@ -50,7 +22,7 @@ static const struct gpu_row *compiled_for_any(const struct gpu_code *code)
 
 		if (r->kind == FATBIN_CUBIN)
 			return NULL;
-		if (r->kind == FATBIN_PTX && (!oldest || is_newer(oldest, r)))
+		if (r->kind == FATBIN_PTX && (!oldest || ptx_is_newer(oldest, r)))
 			oldest = r;
 	}
 	return oldest;
@@ -81,8 +53,8 @@ static const char *refused_cuda(const struct facts *facts, const struct host_dri
 static void look_at(const struct facts *facts, const struct host_driver *driver,
 		    const struct host_gpu *gpu, const struct object *o, struct refused *out)
 {
-	const struct gpu_row *row =
-		gpu ? compiled_for(facts, o, gpu) : compiled_for_any(o->elf->gpu);
+	const struct gpu_row *row = gpu ? coverage_compiled(o->elf->gpu, gpu, &facts->tables)
+					: compiled_for_any(o->elf->gpu);
 	const char *cuda = refused_cuda(facts, driver, row);
 
 	if (!cuda)

@@ -203,6 +203,13 @@ def triton(image):
 
 
 @made
+def tensorrt(image):
+    "TensorRT's lean runtime; the wheels of the full one are not in the index"
+    python(image)
+    image.pip()
+
+
+@made
 def tensorflow(image):
     "TensorFlow without the wheels of `and-cuda`"
     python(image)
