@@ -122,13 +122,26 @@ static int by_group(const void *left, const void *right)
 	return order ? order : strcmp(a->missing.name, b->missing.name);
 }
 
-/* "/x/a.so needs l.so.1, m.so.1; /x/b.so needs n.so.2; and 7 more do" of rows sorted by object. */
-static const char *needs_text(const struct facts *facts, const struct idle *rows, size_t count,
-			      size_t *out_objects)
+static size_t object_count(const struct idle *rows, size_t count)
+{
+	size_t objects = 0;
+
+	for (size_t i = 0; i < count; i++)
+		objects += !i || rows[i].missing.object != rows[i - 1].missing.object;
+	return objects;
+}
+
+/*
+ * "/x/a.so needs l.so.1, m.so.1", "in /x, a.so needs l.so.1; b.so needs n.so.2; 7 more lack some,
+ * too" of rows sorted by object.
+ */
+static const char *needs_text(const struct facts *facts, const struct idle *rows, size_t count)
 {
 	cleanup_strbuf struct strbuf out = { 0 };
-	size_t objects = 0, named = 0;
+	size_t all = object_count(rows, count), objects = 0, named = 0;
 
+	if (all > 1)
+		strbuf_addf(&out, "In %s, ", rows[0].group);
 	for (size_t i = 0; i < count; i++) {
 		const struct object *o = rows[i].missing.object;
 		bool same = i && o == rows[i - 1].missing.object;
@@ -136,18 +149,17 @@ static const char *needs_text(const struct facts *facts, const struct idle *rows
 		objects += !same;
 		named = same ? named + 1 : 1;
 		if (objects > NAMED)
-			continue;
+			break;
 		if (!same)
-			strbuf_addf(&out, "%s%s needs ", objects > 1 ? "; " : "", o->path);
+			strbuf_addf(&out, "%s%s needs ", objects > 1 ? "; " : "",
+				    all > 1 ? path_name(o->path) : o->path);
 		if (named <= NAMED)
-			strbuf_addf(&out, "%s%s%s", same ? ", " : "", rows[i].missing.name,
-				    hint_of(facts, &rows[i].missing));
+			strbuf_addf(&out, "%s%s", same ? ", " : "", rows[i].missing.name);
 		else if (named == NAMED + 1)
 			strbuf_adds(&out, ", ...");
 	}
-	if (objects > NAMED)
-		strbuf_addf(&out, "; %zu more lack some, too", objects - NAMED);
-	*out_objects = objects;
+	if (all > NAMED)
+		strbuf_addf(&out, "; %zu more lack some, too", all - NAMED);
 	return arena_slice(arena_of(facts), strbuf_slice(&out));
 }
 
@@ -155,25 +167,27 @@ static void report_idle(const struct rule *rule, const struct facts *facts, stru
 			const struct idle *rows, size_t count)
 {
 	const struct object *first = rows[0].missing.object;
-	const char *purpose = purpose_of(first), *text;
-	size_t objects;
+	const char *purpose = purpose_of(first);
+	size_t objects = object_count(rows, count);
 	struct finding *f;
 
-	text = needs_text(facts, rows, count, &objects);
 	f = finding_add(found, rule, first->path, facts_layer(facts, first->node), "not loaded",
-			"%s%s in the image where the loader looks%s.", text,
-			count == 1 ? ", which is not" : "; none of these libraries is",
+			"%s%s in the image where the loader looks%s%s.",
+			needs_text(facts, rows, count),
+			count == 1 ? ", which is not" : ": none of these libraries is",
+			count == 1 ? hint_of(facts, &rows[0].missing) : "",
 			purpose        ? purpose
 			: objects == 1 ? "; nothing that is known to start loads that object"
-				       : "; nothing that is known to start loads these objects");
+				       : ", and nothing that is known to start loads the objects");
 	f->severity = purpose ? SEVERITY_WARNING : SEVERITY_INFO;
 	if (!purpose)
 		f->fix = "Nothing, unless you use what loads them; then install the package or "
 			 "wheel that holds the library.";
 	for (size_t i = 0; i < MIN(count, (size_t)EVIDENCE_MAX); i++)
 		finding_evidence(found, f, "library",
-				 arena_printf(arena_of(facts), "%s: %s", rows[i].missing.name,
-					      rows[i].missing.object->path));
+				 arena_printf(arena_of(facts), "%s: needed by %s%s",
+					      rows[i].missing.name, rows[i].missing.object->path,
+					      hint_of(facts, &rows[i].missing)));
 }
 
 static void report_all_idle(const struct rule *rule, const struct facts *facts,
