@@ -72,6 +72,56 @@ python_with() { # MODULE
 	jq -e '.secrets | length >= 2' facts.json
 }
 
+@test "inspect: the facts are what readelf, the files and the configuration say" {
+	need umoci jq readelf gcc
+	local site=usr/lib/python3/dist-packages
+	mkdir -p a/opt/app a/usr/bin a/$site a/etc/ld.so.conf.d a/models a/var/lib/dpkg
+	cat >m.c <<-'C'
+		extern int ncclGone(void);
+		extern int cudnnMaybe(void) __attribute__((weak));
+		const char *name = "libcuda.so.1";
+		int PyInit_m(void) { return ncclGone() + (cudnnMaybe ? cudnnMaybe() : 0); }
+	C
+	library a/opt/app/libdep.so.1 libdep.so.1
+	gcc -g -shared -nostdlib -o a/$site/m.so m.c -Wl,-soname,m.so -La/opt/app -l:libdep.so.1 -Wl,--no-as-needed \
+		-l:libdep.so.1 -Wl,--enable-new-dtags,-rpath,/opt/app
+	printf '#!/usr/bin/env python3\n' >a/usr/bin/run
+	chmod 755 a/usr/bin/run
+	echo /opt/app >a/etc/ld.so.conf.d/app.conf
+	echo 'include /etc/ld.so.conf.d/*.conf' >a/etc/ld.so.conf
+	printf 'ftrt%024d' 0 | tr 0 '\0' | head -c 24 >a/models/net.plan
+	printf '\012\003\000\032more' >>a/models/net.plan
+	printf 'Package: libx\nStatus: install ok installed\nVersion: 1.0\nArchitecture: amd64\nInstalled-Size: 7\n\n' >a/var/lib/dpkg/status
+	echo gone >a/opt/gone
+	umoci init --layout oci
+	umoci new --image oci:t
+	umoci insert --rootless --image oci:t a /
+	umoci insert --rootless --whiteout --image oci:t /opt/gone
+	umoci config --image oci:t --architecture amd64 --config.env A=1 --config.cmd run --config.label k=v \
+		--config.user 1000 --config.workingdir /srv --history.created_by 'COPY a /'
+	gpuimg inspect oci:oci:t --facts json >f.json
+	fact() { jq -c "$1" f.json; }
+	[ "$(fact .schema)" = '"gpuimg-facts/1"' ]
+	[ "$(fact '.objects[] | select(.path | endswith("/m.so")) | [.soname, .runpath, .machine, .class, .opens, (.undefined | sort), .python_module, .reachable]')" = \
+		'["m.so","/opt/app","x86-64",64,["compute"],["cudnnMaybe?","ncclGone"],true,true]' ]
+	[ "$(fact '.objects[] | select(.path | endswith("/m.so")) | .needed')" = \
+		"$(readelf -dW a/$site/m.so | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | jq -Rc . | jq -sc .)" ]
+	# of the sections for debuggers, as readelf has them
+	[ "$(fact '.objects[] | select(.path | endswith("/m.so")) | .debug_bytes')" = \
+		"$(($(readelf -SW a/$site/m.so | sed -nE 's/^ *\[ *[0-9]+\] \.(debug_[a-z_]*|symtab|strtab) +[A-Z_]+ +[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+).*/0x\2/p' | paste -sd+)))" ]
+	[ "$(fact '.scripts')" = '[{"interpreter":"/usr/bin/env python3","path":"/usr/bin/run"}]' ]
+	[ "$(fact '.engines')" = '[{"path":"/models/net.plan","tensorrt":"10.3.0.26"}]' ]
+	[ "$(fact '[.dead[] | [.path, .fate, .fate_layer]]')" = '[["/opt/gone","deleted",1]]' ]
+	[ "$(fact '.config | [.architecture, .user, .workdir, .cmd, .labels, (.env | index("A=1") != null)]')" = \
+		'["amd64","1000","/srv",["run"],{"k":"v"},true]' ]
+	[ "$(fact '.config.history[-1].created_by')" = '"COPY a /"' ]
+	[ "$(fact '[.packages[] | [.name, .version, .kind, .bytes]]')" = '[["libx","1.0","dpkg",7168]]' ]
+	fact '[.search[].directory] | index("/opt/app") != null' | grep -qx true
+	# every entry that a lister of archives sees, once; those that are gone stand apart
+	umoci unpack --rootless --image oci:t bundle >/dev/null
+	diff <(fact '.tree[].path' | tr -d '"' | LC_ALL=C sort) <(cd bundle/rootfs && find . -mindepth 1 | sed 's/^\.//' | LC_ALL=C sort)
+}
+
 @test "reports: SARIF against the official schema" {
 	local python
 	python=$(python_with jsonschema)
