@@ -57,6 +57,18 @@ void runtime_driver_dirs(const struct facts *facts, const char *out[2])
 	out[1] = facts->has_debian_version ? other : debian;
 }
 
+bool runtime_reads_capabilities(const struct facts *facts)
+{
+	unsigned named = facts->target ? facts->target->runtimes : 0;
+
+	return !named || named & ~((unsigned)RUNTIME_CDI | RUNTIME_APPTAINER);
+}
+
+bool runtime_is_apptainer(const struct facts *facts)
+{
+	return facts->target && facts->target->runtimes == RUNTIME_APPTAINER;
+}
+
 bool runtime_is_mount_point(const char *dir)
 {
 	return str_equal(dir, "/usr/local/nvidia/lib") ||

@@ -2,7 +2,7 @@
  * What the container runtime adds when a container starts: which libraries come from the host's
  * driver and where they are put.
  * Source: NVIDIA/libnvidia-container src/nvc_mount.c and src/nvc_info.c; NVIDIA/nvidia-container-
- * toolkit pkg/nvcdi.
+ * toolkit pkg/nvcdi; apptainer etc/nvliblist.conf and internal/pkg/util/gpu.
  */
 #ifndef LINT_RUNTIME_H
 #define LINT_RUNTIME_H
@@ -22,6 +22,14 @@ bool runtime_is_cuda_library(const char *name);
  * the other one. Always two.
  */
 void runtime_driver_dirs(const struct facts *facts, const char *out[2]);
+/*
+ * Some runtime that was named reads NVIDIA_DRIVER_CAPABILITIES, or none was named. CDI does not;
+ * nor does apptainer, whose --nv brings the host's driver whatever the image says, into a directory
+ * of its own that comes first in LD_LIBRARY_PATH.
+ */
+bool runtime_reads_capabilities(const struct facts *facts);
+/* Apptainer is the only runtime that was named. */
+bool runtime_is_apptainer(const struct facts *facts);
 /* A directory that drivers are mounted over at run time and that need not exist. */
 bool runtime_is_mount_point(const char *dir);
 

@@ -52,6 +52,8 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 			 "stub in the toolkit's stubs directory where a build wants the library.";
 	if (facts->target->runtimes & RUNTIME_WSL)
 		f->severity = SEVERITY_ERROR;
+	else if (strstr(path, ".so") && runtime_is_apptainer(facts))
+		f->severity = SEVERITY_INFO;
 }
 
 /* What leads to a stub or to compat is told by the rules about those. */

@@ -1,6 +1,7 @@
 #include "lint/facts.h"
 #include "lint/findings.h"
 #include "lint/rule.h"
+#include "lint/runtime.h"
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
@@ -8,13 +9,18 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	const char *require = facts_env(facts, "NVIDIA_REQUIRE_CUDA");
 	bool legacy = facts_env(facts, "CUDA_VERSION") && (!require || !*require);
 
+	struct finding *f;
+
 	(void)err;
-	if (!legacy && !facts_env(facts, "NVIDIA_VISIBLE_DEVICES"))
-		finding_add(
-			found, rule, "", -1, "NVIDIA_VISIBLE_DEVICES",
+	if (legacy || facts_env(facts, "NVIDIA_VISIBLE_DEVICES"))
+		return 0;
+	f = finding_add(found, rule, "", -1, "NVIDIA_VISIBLE_DEVICES",
 			"NVIDIA_VISIBLE_DEVICES is not set in an image that uses the GPU (it %s): "
-			"runtimes that go by the environment give the container no GPU.",
-			facts->gpu_reason);
+			"runtimes that go by the environment give the container no GPU%s.",
+			facts->gpu_reason,
+			runtime_is_apptainer(facts) ? "; apptainer --nv does not ask" : "");
+	if (runtime_is_apptainer(facts))
+		f->severity = SEVERITY_INFO;
 	return 0;
 }
 

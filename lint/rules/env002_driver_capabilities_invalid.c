@@ -2,6 +2,7 @@
 #include "lint/capabilities.h"
 #include "lint/findings.h"
 #include "lint/rule.h"
+#include "lint/runtime.h"
 
 /* The first word that is wrong, quoted for people, or NULL. */
 static const char *wrong_word(const struct facts *facts, const char *value)
@@ -36,7 +37,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		"NVIDIA_DRIVER_CAPABILITIES holds %s; allowed are compute, compat32, graphics, "
 		"utility, video, display, ngx and all, separated by commas without blanks.",
 		word);
-	if (facts->target->runtimes == RUNTIME_CDI)
+	if (!runtime_reads_capabilities(facts))
 		f->severity = SEVERITY_INFO;
 	return 0;
 }

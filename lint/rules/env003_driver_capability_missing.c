@@ -88,7 +88,7 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 			value && *value ? "" : capabilities_default(facts));
 	if (user->of_start)
 		f->severity = SEVERITY_ERROR;
-	if (facts->target->runtimes == RUNTIME_CDI)
+	if (!runtime_reads_capabilities(facts))
 		f->severity = SEVERITY_INFO;
 	f->fix = arena_printf(arena_of(facts), "ENV NVIDIA_DRIVER_CAPABILITIES=%s,%s",
 			      value && *value ? value : "compute,utility", capability);
