@@ -1,9 +1,10 @@
 /*
  * The alternatives that postinst scripts register, without update-alternatives: of each name the
- * choice with the highest priority, the first registered of equals. Packages are walked in the
- * order of configuration. Writes LINK, /etc/alternatives/NAME, those of the slaves whose file is
- * there, and the record in /var/lib/dpkg/alternatives, or that of .rpms in /var/lib/alternatives.
- * Source: update-alternatives(1); the records' forms as dpkg 1.21 and chkconfig 1.24 write them.
+ * choice with the highest priority, the first registered of equals; of several toolkits the one of
+ * the stack, as if chosen by hand. Packages are walked in the order of configuration. Writes LINK,
+ * /etc/alternatives/NAME, those of the slaves whose file is there, and the record in
+ * /var/lib/dpkg/alternatives, or that of .rpms in /var/lib/alternatives. Source:
+ * update-alternatives(1); the records' forms as dpkg 1.21 and chkconfig 1.24 write them.
  */
 #include "builder/finish/finish.h"
 #include "builder/finish/script_words.h"
@@ -22,7 +23,7 @@ struct choice {
 struct alternative {
 	const char *name, *link;
 	bool rpm;    /* the first to register it was an .rpm */
-	bool manual; /* the base image's choice, made by hand: it stays */
+	bool manual; /* not the best: the base image's choice, which stays, or the stack's */
 	VEC(struct choice) choices;
 	VEC(struct slave) slaves; /* of the base image's record, without a path */
 };
@@ -319,7 +320,7 @@ static int write_record(struct finish *f, struct alternative *a, struct error *e
 	cleanup_free char *path = xasprintf("var/lib/dpkg/alternatives/%s", a->name);
 	const struct map_entry *sorted;
 
-	strbuf_addf(&b, "auto\n%s\n", a->link);
+	strbuf_addf(&b, "%s\n%s\n", a->manual ? "manual" : "auto", a->link);
 	slave_names(a, &b, &names);
 	strbuf_addc(&b, '\n');
 	sorted = map_sorted(&names);
@@ -349,7 +350,7 @@ static void write_rpm_record(struct finish *f, const struct alternative *a)
 	cleanup_strbuf struct strbuf b = { 0 };
 	cleanup_free char *path = xasprintf("var/lib/alternatives/%s", a->name);
 
-	strbuf_addf(&b, "auto\n%s\n", a->link);
+	strbuf_addf(&b, "%s\n%s\n", a->manual ? "manual" : "auto", a->link);
 	for (size_t i = 0; i < first->slaves.len; i++)
 		strbuf_addf(&b, "%s\n%s\n", first->slaves.items[i].name,
 			    first->slaves.items[i].link);
@@ -374,12 +375,19 @@ static void write_rpm_record(struct finish *f, const struct alternative *a)
 	finish_text(f, path, 0644, strbuf_slice(&b));
 }
 
-static int write_alternative(struct finish *f, struct alternative *a, struct error *err)
+/* The toolkit of the stack: `/usr/local/cuda` stands for it, whatever else is installed beside. */
+static bool is_stacks_toolkit(const struct finish *f, const struct choice *c)
 {
-	const struct choice *best = NULL;
+	cleanup_free char *toolkit = finish_toolkit(f);
+
+	return toolkit && str_equal(c->path + 1, toolkit);
+}
+
+/* Choices whose file was left out are none. */
+static void drop_missing(struct finish *f, struct alternative *a)
+{
 	size_t there = 0;
 
-	/* choices whose file was left out are none */
 	for (size_t i = 0; i < a->choices.len; i++) {
 		if (is_there(f, a->choices.items[i].path))
 			a->choices.items[there++] = a->choices.items[i];
@@ -387,15 +395,28 @@ static int write_alternative(struct finish *f, struct alternative *a, struct err
 			vec_release(&a->choices.items[i].slaves);
 	}
 	a->choices.len = there;
-	for (size_t i = 0; i < there; i++) {
-		if (!best || a->choices.items[i].priority > best->priority)
-			best = &a->choices.items[i];
+}
+
+static int write_alternative(struct finish *f, struct alternative *a, struct error *err)
+{
+	const struct choice *best = NULL, *chosen = NULL;
+
+	drop_missing(f, a);
+	for (size_t i = 0; i < a->choices.len; i++) {
+		const struct choice *c = &a->choices.items[i];
+
+		if (!best || c->priority > best->priority)
+			best = c;
+		if (is_stacks_toolkit(f, c))
+			chosen = c;
 	}
 	if (!best || a->manual)
 		return 0;
-	write_link(f, a->link, a->name, best->path);
-	for (size_t i = 0; i < best->slaves.len; i++) {
-		const struct slave *s = &best->slaves.items[i];
+	chosen = chosen ? chosen : best;
+	a->manual = chosen != best;
+	write_link(f, a->link, a->name, chosen->path);
+	for (size_t i = 0; i < chosen->slaves.len; i++) {
+		const struct slave *s = &chosen->slaves.items[i];
 
 		if (is_there(f, s->path))
 			write_link(f, s->link, s->name, s->path);

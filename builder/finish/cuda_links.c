@@ -5,9 +5,11 @@
 #include "builder/finish/finish.h"
 #include "builder/stub.h"
 
-static bool has_cuda(const struct finish *f)
+char *finish_toolkit(const struct finish *f)
 {
-	return f->solved->cuda && *f->solved->cuda;
+	if (!f->solved->cuda || !*f->solved->cuda)
+		return NULL;
+	return xasprintf("usr/local/cuda-%s", f->solved->cuda);
 }
 
 static void link_cuda(struct finish *f, const char *path, const char *target)
@@ -62,13 +64,11 @@ static int add_stub(struct finish *f, const char *root, struct error *err)
 
 int finish_cuda(struct finish *f, struct error *err)
 {
-	cleanup_free char *root = NULL, *link = NULL;
+	cleanup_free char *root = finish_toolkit(f);
 
-	if (!has_cuda(f))
+	if (!root)
 		return 0;
-	root = xasprintf("usr/local/cuda-%s", f->solved->cuda);
-	link = xasprintf("cuda-%s", f->solved->cuda);
-	link_cuda(f, "usr/local/cuda", link);
+	link_cuda(f, "usr/local/cuda", strrchr(root, '/') + 1);
 	if (link_folders(f, root, err) < 0 || add_stub(f, root, err) < 0)
 		return -1;
 	return finish_flush(f, err);

@@ -76,6 +76,8 @@ const char *finish_triplet(const struct platform *platform);
 bool finish_has_rpms(const struct finish *f);
 /* "x86_64-linux" or "sbsa-linux": NVIDIA's name under targets/. */
 const char *finish_cuda_target(const struct platform *platform);
+/* "usr/local/cuda-12.6": where the stack's toolkit lies. Heap, or NULL when it has no CUDA. */
+char *finish_toolkit(const struct finish *f);
 
 /*
  * Walk the commands that preinst and postinst of all packages reach at a first installation, in

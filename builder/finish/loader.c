@@ -371,9 +371,18 @@ static int scan_hwcaps(struct loader *l, const char *dir, struct error *err)
 	return rc;
 }
 
-/* Folders of the image that hold CUDA libraries and that no default covers. */
+static bool is_below(const char *path, const char *dir)
+{
+	return dir && str_starts(path, dir) && path[strlen(dir)] == '/';
+}
+
+/*
+ * Folders of the image that hold CUDA libraries and that no default covers; of several toolkits
+ * that of the stack first, whose libraries are then found where others have the same.
+ */
 static void cuda_dirs(struct finish *f, struct strbuf *out)
 {
+	cleanup_free char *own = finish_toolkit(f);
 	struct rootfs_nodes all = { 0 };
 	cleanup_map struct map dirs = { 0 };
 	const struct map_entry *sorted;
@@ -396,8 +405,12 @@ static void cuda_dirs(struct finish *f, struct strbuf *out)
 	}
 	vec_release(&all);
 	sorted = map_sorted(&dirs);
-	for (size_t i = 0; i < dirs.len; i++)
-		strbuf_addf(out, "/%s\n", sorted[i].key);
+	for (size_t i = 0; i < 2 * dirs.len; i++) {
+		const char *dir = sorted[i % dirs.len].key;
+
+		if (is_below(dir, own) == (i < dirs.len))
+			strbuf_addf(out, "/%s\n", dir);
+	}
 }
 
 static int configure(struct finish *f, struct error *err)

@@ -179,3 +179,64 @@ archive() {
 	run -0 dpkg-query --admindir=bundle/rootfs/var/lib/dpkg -W -f '${binary:Package} ${Architecture}\n' 'app:i386'
 	[[ $output == *"app:i386 i386"* ]]
 }
+
+# A toolkit as NVIDIA's packages have it: cudart, and what makes it a choice. MINOR RELEASE
+toolkit() {
+	local dir=$1-config lib=tree/cudart-$1/usr/local/cuda-$1/targets/x86_64-linux/lib major=${1%.*}
+	mkdir -p "$lib" "tree/$dir/DEBIAN" "tree/cudart-$1/DEBIAN"
+	library "$lib/libcudart.so.$2" "libcudart.so.$major"
+	ln -s "libcudart.so.$2" "$lib/libcudart.so.$major"
+	printf '#!/bin/sh\nset -e\nupdate-alternatives --install /usr/local/cuda cuda /usr/local/cuda-%s %s\nupdate-alternatives --install /usr/local/cuda-%s cuda-%s /usr/local/cuda-%s %s\n' \
+		"$1" "${1/./}" "$major" "$major" "$1" "${1/./}" >"tree/$dir/DEBIAN/postinst"
+	chmod 755 "tree/$dir/DEBIAN/postinst"
+	local name
+	for name in "cudart-$1 cuda-cudart-${1/./-}" "$dir cuda-toolkit-${1/./-}-config-common"; do
+		printf 'Package: %s\nVersion: %s-1\nArchitecture: amd64\nMaintainer: T <t@example.org>\nDescription: t\n' \
+			"${name#* }" "$2" >"tree/${name% *}/DEBIAN/control"
+		dpkg-deb --root-owner-group -Znone -b "tree/${name% *}" "repo/${name#* }.deb" >/dev/null
+	done
+}
+
+@test "several toolkits side by side: the stack's is what /usr/local/cuda stands for, and is found first" {
+	need gpg dpkg-deb gcc umoci update-alternatives ldconfig
+	mkdir -p repo tree/loader/DEBIAN tree/loader/lib64
+	toolkit 12.6 12.6.77
+	toolkit 12.9 12.9.79
+	toolkit 13.0 13.0.96
+	library tree/loader/lib64/ld-linux-x86-64.so.2 ld-linux-x86-64.so.2
+	printf 'Package: loader\nVersion: 1\nArchitecture: amd64\nMaintainer: T <t@example.org>\nDescription: t\n' >tree/loader/DEBIAN/control
+	dpkg-deb --root-owner-group -Znone -b tree/loader repo/loader.deb >/dev/null
+	sign_repository repo
+	for cuda in 12.6 12.9 13.0; do
+		cat >stack.yaml <<-END
+			gpuimg: 1
+			name: acme/several
+			platforms: [linux/amd64]
+			stack: { cuda: "$cuda" }
+			sources: [ { id: cuda, type: apt, url: "file://$WORK/repo/", suite: "./", signed-by: repo/key.gpg } ]
+			stages:
+			  runtime:
+			    profile: base
+			    packages:
+			      cuda: [loader, cuda-cudart-12-6, cuda-cudart-12-9, cuda-cudart-13-0,
+			        cuda-toolkit-12-6-config-common, cuda-toolkit-12-9-config-common, cuda-toolkit-13-0-config-common]
+		END
+		rm -rf out bundle
+		run -0 gpuimg lock stack.yaml
+		run -0 gpuimg build --no-lint --to oci:out:1 stack.yaml
+		run -0 umoci unpack --rootless --image out:1 bundle
+		alternatives=(update-alternatives --admindir bundle/rootfs/var/lib/dpkg/alternatives --altdir bundle/rootfs/etc/alternatives)
+		[ "$(readlink bundle/rootfs/usr/local/cuda)" = /etc/alternatives/cuda ]
+		[ "$(readlink bundle/rootfs/etc/alternatives/cuda)" = "/usr/local/cuda-$cuda" ]
+		run -0 "${alternatives[@]}" --query cuda
+		[[ $output == *"Value: /usr/local/cuda-$cuda"* ]]
+		[[ $output == *"Status: $([ "$cuda" = 13.0 ] && echo auto || echo manual)"* ]]
+		# of one major the stack's, else the newest
+		of_major=$([ "$cuda" = 13.0 ] && echo 12.9 || echo "$cuda")
+		[ "$(readlink bundle/rootfs/etc/alternatives/cuda-12)" = "/usr/local/cuda-$of_major" ]
+		run -0 ldconfig -r bundle/rootfs -p
+		found=$(grep -m 1 "libcudart.so.${cuda%.*} " <<<"$output")
+		[[ $found == *"=> /usr/local/cuda-$cuda/"* ]]
+		[ -e bundle/rootfs/usr/local/cuda-13.0/targets/x86_64-linux/lib/libcudart.so.13 ]
+	done
+}
