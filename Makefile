@@ -275,8 +275,11 @@ check-kernels: ## the committed PTX and machine code are what their sources beco
 check-unit: $(unit_bin) $(if $(cli_obj),$O/gpuimg) ## unit tests
 	@tests/run-unit $(unit_bin)
 
+# Compiling is most of what these two take, and what ASan and clang find does not depend on -O2.
+asan = O=build/asan SAN=address,undefined CFLAGS='-O1 -g1'
+
 check-fuzz: ## replay each fuzz corpus under ASan and UBSan
-	@$(MAKE) --no-print-directory O=build/asan SAN=address,undefined fuzz-replay
+	@$(MAKE) --no-print-directory $(asan) fuzz-replay
 
 fuzz-replay: $(fuzz_bin)
 	@tests/run-fuzz $(fuzz_bin)
@@ -297,10 +300,10 @@ check-symbols: all ## no name of ours is a linked library's
 	@tests/check-symbols $O/gpuimg $O/libgpuimg.a
 
 check-asan: ## unit tests under ASan and UBSan
-	@$(MAKE) --no-print-directory O=build/asan SAN=address,undefined check-unit
+	@$(MAKE) --no-print-directory $(asan) check-unit
 
 check-clang: ## clean with clang too
-	@$(MAKE) --no-print-directory CC=clang O=build/clang all
+	@$(MAKE) --no-print-directory CC=clang O=build/clang CFLAGS=-O0 all
 
 check-valgrind: $(unit_bin) ## unit tests under valgrind (slow)
 	@for t in $(unit_bin); do valgrind -q --error-exitcode=9 --leak-check=full $$t >/dev/null || exit 1; done

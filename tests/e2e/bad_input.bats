@@ -5,6 +5,7 @@ load common
 
 setup() {
 	work
+	export GPUIMG_STORE=$BATS_FILE_TMPDIR/store # what is left in it is looked for: no other file's tests write there
 	cat >stack.yaml <<'YAML'
 gpuimg: 1
 name: test/small

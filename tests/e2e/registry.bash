@@ -10,12 +10,20 @@ print(s.getsockname()[1])'
 }
 
 # start_registry_with LINES: sets REGISTRY (host:port), REGISTRY_DIR and REGISTRY_PID. LINES go
-# below "http:" (indented by two) or beside it.
+# below "http:" (indented by two) or beside it. A port that somebody else took meanwhile is let go.
 start_registry_with() {
 	need docker-registry curl python3
-	local port scheme=http
-	port=$(free_port)
-	REGISTRY=127.0.0.1:$port
+	for _ in 1 2 3; do
+		start_registry_once "$@" && return 0
+		grep -q 'address already in use' "$REGISTRY_DIR/log" || break
+	done
+	cat "$REGISTRY_DIR/log" >&2
+	return 1
+}
+
+start_registry_once() { # LINES
+	local scheme=http
+	REGISTRY=127.0.0.1:$(free_port)
 	REGISTRY_DIR=$(mktemp -d "$BATS_TEST_TMPDIR/registry.XXXXXX")
 	printf '%s\n' 'version: 0.1' 'log: {level: warn, accesslog: {disabled: true}}' \
 		"storage: {filesystem: {rootdirectory: $REGISTRY_DIR/data}, delete: {enabled: true}}" \
@@ -23,11 +31,11 @@ start_registry_with() {
 	docker-registry serve "$REGISTRY_DIR/config.yml" >"$REGISTRY_DIR/log" 2>&1 3>&- &
 	REGISTRY_PID=$!
 	case "$*" in *tls:*) scheme=https ;; esac
-	for _ in $(seq 100); do
-		curl -sk -o "$REGISTRY_DIR/ping" "$scheme://$REGISTRY/v2/" && return 0
+	for _ in $(seq 200); do
+		curl -sk -m 5 -o "$REGISTRY_DIR/ping" "$scheme://$REGISTRY/v2/" && kill -0 "$REGISTRY_PID" 2>/dev/null && return 0
+		kill -0 "$REGISTRY_PID" 2>/dev/null || return 1
 		sleep 0.05
 	done
-	cat "$REGISTRY_DIR/log" >&2
 	return 1
 }
 

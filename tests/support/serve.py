@@ -11,6 +11,12 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=sys.argv[1]))
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request, address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # clients that go early are no news
+            super().handle_error(request, address)
+
+
+server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=sys.argv[1]))
 print(server.server_address[1], flush=True)
 server.serve_forever()
