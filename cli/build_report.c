@@ -11,6 +11,27 @@ static size_t count_fate(const struct build_result *result, enum script_fate fat
 	return n;
 }
 
+/* What the manifest takes to accept scripts whose actions were not done; actions are sorted. */
+static void text_acknowledge(const struct build_result *result, struct strbuf *text)
+{
+	const struct build_action *last = NULL;
+	char digest[DIGEST_TEXT_MAX];
+
+	for (size_t i = 0; i < result->actions.len; i++) {
+		const struct build_action *a = &result->actions.items[i];
+
+		if (a->fate != SCRIPT_NOT_DONE || (last && str_equal(a->package, last->package) &&
+						   digest_equal(&a->digest, &last->digest)))
+			continue;
+		if (!last)
+			strbuf_adds(text, "once looked at, they are accepted by the manifest's\n"
+					  "  scripts:\n    acknowledge:\n");
+		strbuf_addf(text, "      - \"%s\" # %s %s\n", digest_text(&a->digest, digest),
+			    a->package, a->script);
+		last = a;
+	}
+}
+
 static void text_actions(const struct out *out, const struct build_result *result,
 			 struct strbuf *text)
 {
@@ -30,6 +51,8 @@ static void text_actions(const struct out *out, const struct build_result *resul
 		strbuf_addf(text, "  %-9s %-20s %-9s %s\n", build_fate_name(a->fate), a->package,
 			    a->script, a->text);
 	}
+	if (out->verbosity > 0)
+		text_acknowledge(result, text);
 }
 
 static void text_image(const struct build_image *image, struct strbuf *text)

@@ -317,8 +317,14 @@ static int look_at(struct loader *l, struct rootfs_node *n, struct libraries *ou
 	return 0;
 }
 
+/*
+ * Below glibc-hwcaps ldconfig makes no links and names the files themselves; elsewhere it makes the
+ * links that programs are built for, and names those.
+ */
 static int scan(struct loader *l, const char *dir, const char *hwcaps, struct error *err)
 {
+	const bool links = !*hwcaps;
+
 	const struct rootfs_node *at = rootfs_resolve(l->f->rootfs, dir);
 	struct libraries libraries = { 0 };
 	struct rootfs_nodes nodes = { 0 };
@@ -337,8 +343,8 @@ static int scan(struct loader *l, const char *dir, const char *hwcaps, struct er
 					   .flags = l->flags,
 					   .hwcaps = hwcaps };
 
-		e.path = arena_printf(&l->arena, "/%s/%s", dir, b->soname);
-		if (!b->is_link && !str_equal(b->name, b->soname)) {
+		e.path = arena_printf(&l->arena, "/%s/%s", dir, links ? b->soname : b->name);
+		if (links && !b->is_link && !str_equal(b->name, b->soname)) {
 			cleanup_free char *path = xasprintf("%s/%s", at->tar->path, b->soname);
 
 			finish_link(l->f, path, b->name);
