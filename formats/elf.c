@@ -30,6 +30,7 @@ enum {
 	WINDOW_FIRST_MAX = 48 << 20, /* symbols and strings of the largest libraries */
 	WINDOW_SEGMENT_MAX = 4 << 20,
 	WINDOW_LOAD_MAX = 24 << 20, /* patchelf moves the strings into a segment at the end */
+	SEGMENT_GAP_MAX = 64 << 10, /* a page of any machine */
 	WINDOW_NAMES = 64 << 10,    /* the section names stand right before the headers */
 };
 
@@ -501,6 +502,31 @@ size_t elf_windows(struct slice head, uint64_t file_size, struct elf_window *out
 				   h.shoff > WINDOW_NAMES ? h.shoff - WINDOW_NAMES : 0,
 				   WINDOW_SEGMENT_MAX);
 	return count;
+}
+
+uint64_t elf_loaded_end(struct slice head)
+{
+	struct elf elf = { .file = head };
+	struct header h = { 0 };
+	struct error ignored = { 0 };
+	struct slice table = { 0 };
+	uint64_t end = 0, before, last;
+
+	if (read_ident(&elf, &ignored) < 0 || read_header(&elf, &h, &ignored) < 0 ||
+	    h.phnum == PN_XNUM_VALUE ||
+	    !slice_sub(head, h.phoff, (uint64_t)h.phnum * h.phentsize, &table))
+		return UINT64_MAX;
+	do {
+		before = end;
+		for (size_t i = 0; i < h.phnum; i++) {
+			struct segment s = segment_at(&elf, table, &h, i);
+
+			if (s.type == PT_LOAD_TYPE && s.offset <= end + SEGMENT_GAP_MAX &&
+			    !add_overflows(s.offset, s.filesz, &last) && last <= INT64_MAX)
+				end = MAX(end, last);
+		}
+	} while (end > before);
+	return end;
 }
 
 const struct elf_section *elf_section(const struct elf *elf, const char *name)

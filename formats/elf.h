@@ -77,6 +77,12 @@ struct elf_window {
  * Gives at most `max` windows in any order, which may overlap; 0 when `head` tells nothing.
  */
 size_t elf_windows(struct slice head, uint64_t file_size, struct elf_window *out, size_t max);
+/*
+ * Where the loaded segments end that follow each other from the begin of the file on, in bytes of
+ * it. Beyond stand symbols, what is for debuggers and, anywhere among them, the names of the
+ * sections; patchelf writes another segment behind all that. UINT64_MAX when `head` tells nothing.
+ */
+uint64_t elf_loaded_end(struct slice head);
 const struct elf_section *elf_section(const struct elf *elf, const char *name);
 
 struct elf_symbol {

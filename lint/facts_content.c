@@ -10,6 +10,8 @@ enum {
 	SHEBANG_MAX = 256,
 	SCRIPT_MAX = 64 * 1024,
 	TEXT_PROBE = 1024,
+	NAMES_SPAN = 64 * 1024, /* bytes around a name of a section that are kept for the others */
+	NAMES_HITS = 8,
 	VERSION_SPAN = 64,  /* bytes that a version with what stands before it may take */
 	LIBRARY_HEAD = 512, /* kept of a file that is named like a library and is none */
 };
@@ -192,6 +194,10 @@ struct large_elf {
 	const char *version;
 	size_t carried;
 	uint8_t carry[2 * VERSION_SPAN]; /* a version may stand across two pieces */
+	uint64_t size, loaded_end;
+	struct strbuf recent; /* what was last read beyond the loaded segments */
+	uint64_t names_until; /* the names of sections may reach to there */
+	size_t names_hits;
 };
 
 static void look_for_version(struct large_elf *large, struct slice piece)
@@ -208,6 +214,46 @@ static void look_for_version(struct large_elf *large, struct slice piece)
 	memcpy(large->carry, piece.data + piece.len - n, n);
 }
 
+/* Copies bytes of the file to their place, as far as the file goes. */
+static void keep_window(struct large_elf *large, uint64_t at, const char *bytes, size_t len)
+{
+	if (at < large->size)
+		memcpy(large->whole + at, bytes, (size_t)MIN((uint64_t)len, large->size - at));
+}
+
+/*
+ * The names of the sections need not stand where the windows are: lld writes the symbols' names,
+ * which may be many, between them and the headers. They are told by the name of their own section.
+ */
+static void look_for_names(struct large_elf *large, uint64_t at, struct slice piece)
+{
+	static const char mark[] = ".shstrtab";
+	struct strbuf *recent = &large->recent;
+	uint64_t begin = at - recent->len;
+	size_t from = recent->len > sizeof(mark) ? recent->len - sizeof(mark) : 0;
+	const char *hit;
+
+	if (at < large->names_until)
+		keep_window(large, at, (const char *)piece.data,
+			    (size_t)MIN((uint64_t)piece.len, large->names_until - at));
+	if (at + piece.len <= large->loaded_end || large->names_hits >= NAMES_HITS)
+		return;
+	strbuf_add(recent, piece.data, piece.len);
+	hit = memmem(recent->data + from, recent->len - from, mark, sizeof(mark));
+	if (hit) {
+		size_t first = (size_t)(hit - recent->data);
+
+		first -= MIN(first, (size_t)NAMES_SPAN);
+		keep_window(large, begin + first, recent->data + first, recent->len - first);
+		large->names_until = at + piece.len + NAMES_SPAN;
+		large->names_hits++;
+	}
+	if (recent->len > NAMES_SPAN) {
+		memmove(recent->data, recent->data + recent->len - NAMES_SPAN, NAMES_SPAN);
+		strbuf_truncate(recent, NAMES_SPAN);
+	}
+}
+
 /* A large ELF file: an address range as large as the file, of which only the windows are filled. */
 static int read_windows(const struct tar_entry *entry, struct stream *content,
 			struct strbuf *buffer, struct large_elf *large, struct error *err)
@@ -218,6 +264,7 @@ static int read_windows(const struct tar_entry *entry, struct stream *content,
 	while (buffer->len) {
 		fatbin_scan_feed(large->scan, strbuf_slice(buffer));
 		look_for_version(large, strbuf_slice(buffer));
+		look_for_names(large, at, strbuf_slice(buffer));
 		for (size_t i = 0; i < large->window_count; i++) {
 			uint64_t from = MAX(at, windows[i].offset);
 			uint64_t end = MIN(at + buffer->len, windows[i].offset + windows[i].size);
@@ -239,7 +286,10 @@ static int read_large_elf(const struct tar_entry *entry, struct stream *content,
 			  struct strbuf *buffer, struct arena *arena, struct file_facts **out,
 			  struct error *err)
 {
-	struct large_elf large = { .arena = arena, .mark = version_mark(entry->path) };
+	struct large_elf large = { .arena = arena,
+				   .mark = version_mark(entry->path),
+				   .size = entry->size,
+				   .loaded_end = elf_loaded_end(strbuf_slice(buffer)) };
 	cleanup_fatbin struct fatbin code = { 0 };
 	int rc;
 
@@ -264,6 +314,7 @@ static int read_large_elf(const struct tar_entry *entry, struct stream *content,
 			facts_of(arena, out)->elf = elf;
 		}
 	}
+	strbuf_release(&large.recent);
 	munmap(large.whole, (size_t)entry->size);
 	return rc;
 }

@@ -125,9 +125,92 @@ static void test_static_libraries_may_be_cut_or_lie_about_sizes(void **state)
 	}
 }
 
+static void put_section(struct strbuf *b, unsigned name, unsigned type, unsigned flags,
+			size_t offset, size_t size)
+{
+	put(b, name, 4);
+	put(b, type, 4);
+	put(b, flags, 8);
+	put(b, 0, 8);
+	put(b, offset, 8);
+	put(b, size, 8);
+	put(b, 0, 8 + 8 + 8);
+}
+
+/* As lld lays a library out: the names of its sections before the many names of its symbols. */
+static void make_unstripped(struct strbuf *b, size_t before, size_t symbol_names, bool patched)
+{
+	static const char names[] = "\0.rodata\0.debug_info\0.symtab\0.shstrtab\0.strtab";
+	static const char text[] = "libcuda.so.1";
+	size_t strings, headers;
+
+	put(b, 0x00010102464c457f, 8);
+	put(b, 0, 8);
+	put(b, 3 | 62 << 16, 4);
+	put(b, 1, 4);
+	put(b, 0, 8);
+	put(b, 64, 8);
+	headers = 4096 + before + 2400 + sizeof(names) + symbol_names;
+	put(b, headers, 8);
+	put(b, 0, 4);
+	put(b, 64 | 56 << 16, 4);
+	put(b, (patched ? 2 : 1) | 64 << 16, 4);
+	put(b, 6 | 4 << 16, 4);
+	put(b, 1 | UINT64_C(4) << 32, 8); /* one segment, of the first 4096 bytes */
+	put(b, 0, 24);
+	put(b, 4096, 8);
+	put(b, 4096, 8);
+	put(b, 4096, 8);
+	if (patched) {
+		put(b, 1 | UINT64_C(6) << 32, 8); /* what patchelf adds behind all */
+		put(b, headers + 6 * 64, 8);
+		put(b, 0x10000000, 8);
+		put(b, 0, 8);
+		put(b, 4096, 8);
+		put(b, 4096, 8);
+		put(b, 4096, 8);
+	}
+	strbuf_add_zeros(b, 512 - b->len);
+	strbuf_add(b, text, sizeof(text));
+	strbuf_add_zeros(b, 4096 + before + 2400 - b->len);
+	strings = b->len;
+	strbuf_add(b, names, sizeof(names));
+	strbuf_add_zeros(b, symbol_names);
+	put_section(b, 0, 0, 0, 0, 0);
+	put_section(b, 1, 1, 2, 512, sizeof(text));
+	put_section(b, 9, 1, 0, 4096, before);
+	put_section(b, 21, 2, 0, 4096 + before, 2400);
+	put_section(b, 29, 3, 0, strings, sizeof(names));
+	put_section(b, 39, 3, 0, strings + sizeof(names), symbol_names);
+	strbuf_add_zeros(b, patched ? 4096 : 0);
+}
+
+static void test_names_of_sections_are_found_before_the_names_of_symbols(void **state)
+{
+	/* Beyond the window of the head; in one piece, in another's begin, and across two. */
+	static const size_t before[] = { 5000000, 6000000,
+					 1024 * (64 + 256 * 23) - 4096 - 2400 - 29,
+					 1024 * (64 + 256 * 23) - 4096 - 2400 - 33 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+		cleanup_strbuf struct strbuf file = { 0 };
+		cleanup_arena struct arena arena = { 0 };
+		const struct file_facts *f;
+
+		make_unstripped(&file, before[i], 40 * MIB, i & 1);
+		f = facts_of("usr/lib/libx.so", strbuf_slice(&file), &arena);
+		assert_non_null(f);
+		assert_non_null(f->elf);
+		assert_int_equal(f->elf->debug_bytes, before[i] + 2400 + 40 * MIB);
+		assert_true(f->elf->opens & OPENS_COMPUTE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_of_sections_are_found_before_the_names_of_symbols),
 		cmocka_unit_test(test_a_file_of_ptx_says_what_it_is_for),
 		cmocka_unit_test(test_gpu_code_in_members_of_a_static_library_is_found),
 		cmocka_unit_test(test_static_libraries_may_be_cut_or_lie_about_sizes),
