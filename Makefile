@@ -349,7 +349,7 @@ check-roots: all ## the probe in roots of Debian 11 to 13, Ubuntu's and RHEL's s
 check-load-tier: all ## the load tier on all of the CUDA toolkit in /usr/local/cuda: its checks, and how long they take
 	@GPUIMG=$O/gpuimg tests/tools/load-tier
 
-check-lint-corpus: all ## real images made and judged: 40 of packages, wheels, the toolkit and other tools (hours, root, a network, 9 GB below GPUIMG_LARGE_DIR; IMAGES="deb12 torch-new")
+check-lint-corpus: all ## real images made and judged: 41 of packages, wheels, the toolkit and other tools (hours, root, a network, 9 GB below GPUIMG_LARGE_DIR; IMAGES="deb12 torch-new")
 	@GPUIMG=$O/gpuimg tests/tools/lint-corpus $(IMAGES)
 
 check-crash: all ## lock, fetch and build killed at 50 random moments
