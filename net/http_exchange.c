@@ -316,6 +316,24 @@ static enum http_failure classify(CURLcode rc)
 	}
 }
 
+/* Whether curl speaks of a proxy: of its refusal, or of a host that is not the address's. */
+static bool speaks_of_proxy(const char *shown, const char *detail)
+{
+	static const char connect[] = "Failed to connect to ";
+	const char *host = strstr(shown, "://");
+	size_t len;
+
+	if (str_starts(detail, "CONNECT tunnel"))
+		return true;
+	if (!host || !str_starts(detail, connect))
+		return false;
+	detail += strlen(connect);
+	len = strcspn(detail, " ");
+	host += strlen("://");
+	host += *host == '[';
+	return strncasecmp(host, detail, len) != 0 || !strchr(":/]", host[len]);
+}
+
 static int report_failure(struct exchange *x, const char *url, const char *method, CURLcode rc,
 			  const char *detail)
 {
@@ -347,8 +365,7 @@ static int report_failure(struct exchange *x, const char *url, const char *metho
 				 "be, add its CA to the system's or name it in SSL_CERT_FILE",
 				 method, shown, detail);
 	return error_set(x->err, ERROR_NETWORK, "%s %s: %s%s", method, shown,
-			 str_starts(detail, "CONNECT tunnel") ? "by way of the proxy: " : "",
-			 detail);
+			 speaks_of_proxy(shown, detail) ? "by way of the proxy: " : "", detail);
 }
 
 int http_exchange(struct http_client *c, struct exchange *x, const char *method, const char *url,
