@@ -361,38 +361,62 @@ static int ping_unverified(struct client_repository *r, struct client *c,
 	return ping(r, c, true, answer, err);
 }
 
-/* https, then for loopback and insecure hosts http. */
+/* Whether http would go to the port that https went to. */
+static bool has_port(const char *registry)
+{
+	const char *end = strrchr(registry, ']'); /* of an IPv6 address */
+
+	return strchr(end ? end : registry, ':');
+}
+
+/* http, after a hand-shake that broke; https once more when it was the line that broke. */
+static int ping_either(struct client_repository *r, struct client *c, struct http_response *answer,
+		       struct error *err)
+{
+	struct error over_tls = { 0 }, plain = { 0 };
+	int rc = ping(r, c, true, answer, &plain);
+
+	if (rc == 0 && answer->status != 400) /* the word of servers that speak TLS */
+		return 0;
+	if (set_address(r, "https", err) < 0)
+		return -1;
+	if (ping(r, c, true, answer, &over_tls) == 0)
+		return 0;
+	*err = rc < 0 && answer->failure == HTTP_FAILURE_HANDSHAKE ? plain : over_tls;
+	return -1;
+}
+
+/* https, then for loopback and insecure hosts http, but not where nobody listens. */
 static int find_scheme(struct client_repository *r, struct client *c, struct http_response *answer,
 		       struct error *err)
 {
 	bool loopback = auth_host_is_loopback(r->registry);
 	struct error over_tls = { 0 };
-	bool handshake;
+	bool handshake, nobody;
 
 	if (set_address(r, "https", err) < 0)
 		return -1;
 	if (ping(r, c, !loopback && !r->insecure, answer, &over_tls) == 0)
 		return 0;
 	handshake = answer->failure == HTTP_FAILURE_HANDSHAKE;
+	nobody = answer->failure == HTTP_FAILURE_CONNECT;
 	if (r->insecure && answer->failure == HTTP_FAILURE_CERTIFICATE)
 		return ping_unverified(r, c, answer, err);
-	if ((!loopback && !r->insecure) || (answer->failure != HTTP_FAILURE_CONNECT &&
-					    answer->failure != HTTP_FAILURE_HANDSHAKE)) {
+	if ((!loopback && !r->insecure) || (!nobody && !handshake) ||
+	    (nobody && has_port(r->registry))) {
 		*err = over_tls;
-		if (answer->failure == HTTP_FAILURE_HANDSHAKE)
+		if (handshake)
 			error_wrap(err, "plain http is spoken to loopback hosts only");
 		return -1;
 	}
 	if (!loopback)
 		tell(r, CLIENT_NOTE_WARNING,
 		     "is spoken to without TLS, since registries.conf calls it insecure");
-	if (set_address(r, "http", err) < 0 || ping(r, c, true, answer, err) < 0)
+	if (set_address(r, "http", err) < 0)
 		return -1;
-	if (answer->status != 400 || !handshake)
-		return 0;
-	if (set_address(r, "https", err) < 0) /* whoever speaks TLS says so; the line had broken */
-		return -1;
-	return ping(r, c, true, answer, err);
+	if (!handshake)
+		return ping(r, c, true, answer, err);
+	return ping_either(r, c, answer, err);
 }
 
 static int greet(struct client_repository *r, struct error *err)

@@ -164,6 +164,8 @@ static void run_job(struct pool_job *base)
 	c = take_client(p);
 	if (push_blob(job, c, &err) < 0) {
 		pthread_mutex_lock(&p->lock);
+		if (err.code == ERROR_NETWORK && client_last_transient(c) && p->done_bytes)
+			error_wrap(&err, "what arrived is kept, the same call goes on there");
 		if (!p->stop)
 			p->first = err;
 		p->stop = true;

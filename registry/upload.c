@@ -19,6 +19,7 @@ enum {
 
 #define JOURNAL_LEAST (1 * MIB) /* smaller blobs are sent again sooner than asked about */
 #define COMMIT_SMALL (16 * MIB)
+#define COMMON_SECRET "several registries behind one name need a common http.secret"
 
 enum phase { PHASE_OPEN, PHASE_SEND, PHASE_COMMIT };
 
@@ -31,6 +32,7 @@ struct engine {
 	struct stream *raw, *verified;
 	uint64_t position; /* of `verified` */
 	bool opened;       /* a session was opened before: mounts were tried */
+	bool disowned; /* a request was told that there is no session, and the next that there is */
 	/* The last request. */
 	enum phase phase;
 	enum upload_style style;
@@ -296,9 +298,7 @@ static int restart(struct engine *e, bool *out_done, struct error *err)
 	if (*out_done)
 		return 0;
 	if (++e->out->restarts > RESTARTS_MAX) {
-		error_wrap(err,
-			   "%d upload sessions were lost (several registries behind one name "
-			   "need a common http.secret)",
+		error_wrap(err, "%d upload sessions were lost (" COMMON_SECRET ")",
 			   RESTARTS_MAX + 1);
 		return -1;
 	}
@@ -436,6 +436,17 @@ static bool session_named(const struct client_answer *a)
 	return str_starts(a->code, "BLOB_UPLOAD");
 }
 
+/* A session that the registry says it does not have: perhaps another server of its name has it. */
+static int ask_others(struct engine *e, const struct client_answer *a, bool *out_done,
+		      struct error *err)
+{
+	int rc = ask(e, a, out_done, err);
+
+	if (rc == 0 && e->s.location && session_named(a) && a->status == 404)
+		e->disowned = true;
+	return rc;
+}
+
 /* A part was refused. */
 static int after_refusal(struct engine *e, const struct client_answer *a, bool *out_done,
 			 struct error *err)
@@ -461,12 +472,14 @@ static int after_refusal(struct engine *e, const struct client_answer *a, bool *
 		/* a session that is lost, or a way of uploading that is not known? */
 		if (str_equal(a->code, "UNSUPPORTED"))
 			return change_style(e, out_done);
-		if (e->style == UPLOAD_SINGLE ? !session_named(a) : e->refused++ > 0) {
-			if (e->style == UPLOAD_STREAM && session_named(a)) /* others know it */
+		if (e->style == UPLOAD_SINGLE && !session_named(a))
+			return change_style(e, out_done);
+		if (e->refused++ > 0) { /* others know it, or it is known to others only */
+			if (session_named(a) && (e->style != UPLOAD_CHUNK || a->status == 404))
 				return restart(e, out_done, err);
 			return change_style(e, out_done);
 		}
-		return ask(e, a, out_done, err);
+		return ask_others(e, a, out_done, err);
 	case 405:
 	case 411:
 	case 415:
@@ -588,6 +601,11 @@ static int run(struct engine *e, struct error *err)
 			continue;
 		if (recover(e, &done, &failed) < 0) {
 			*err = failed;
+			if (e->disowned && e->out->restarts <= RESTARTS_MAX &&
+			    (err->code == ERROR_NETWORK || err->code == ERROR_NOT_FOUND))
+				error_wrap(err,
+					   "the upload's session is known by turns (" COMMON_SECRET
+					   ")");
 			return -1;
 		}
 	}

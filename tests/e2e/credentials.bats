@@ -16,8 +16,8 @@ teardown() {
 	stop_registry
 }
 
-# watched COMMAND...: the program, with cores allowed, held at its first request: its limits and its
-# arguments. Then it goes on; what it prints and executes goes to "seen".
+# watched COMMAND...: the program, with cores allowed, held at its first request: its limits (cli/no_core.c)
+# and its arguments. Then it goes on; what it prints and executes goes to "seen".
 watched() {
 	rm -f "$PROXY/go" "$PROXY/held"
 	REGISTRY=$BEFORE
@@ -31,7 +31,7 @@ watched() {
 	pid=$!
 	wait_held || { cat seen/printed; return 1; }
 	tr '\0' ' ' <"/proc/$pid/cmdline" >>seen/arguments
-	grep -qE '^Max core file size +0 +0 ' "/proc/$pid/limits" || { echo "$*: a core would be written"; return 1; }
+	grep -qE '^Max core file size +1 +1 ' "/proc/$pid/limits" || { echo "$*: a core would be written"; return 1; }
 	go_on
 	wait $pid || status=$?
 	echo "$* ended with $status" >>ran
@@ -108,6 +108,42 @@ stack() {
 	done
 }
 
+# aborted_by SIGNAL: a push that is held in the middle of its bytes ends by that signal, with cores allowed.
+aborted_by() {
+	start_proxy --hold 3000000
+	docker_config joe s3cret-canary
+	(
+		ulimit -c unlimited
+		exec "$GPUIMG" push "oci:$LAYOUT:v1" "docker://$REGISTRY/$NAME:1"
+	) >aside 2>&1 3>&- &
+	PUSH_PID=$!
+	wait_held
+	kill -"$1" $PUSH_PID
+	ended $((128 + $(kill -l "$1")))
+}
+
+@test "A3 a push that aborts with the credentials in its memory leaves no core" {
+	local cores signal
+	case $(cat /proc/sys/kernel/core_pattern) in
+	*/* | "|"*) skip "cores go elsewhere here: $(cat /proc/sys/kernel/core_pattern)" ;;
+	esac
+	# cores do come here
+	mkdir sleeps
+	(cd sleeps && ulimit -c unlimited && exec sleep 100) 3>&- &
+	until grep -q sleep "/proc/$!/comm"; do sleep 0.01; done
+	kill -QUIT $!
+	wait $! || true
+	[ -n "$(ls sleeps)" ] || skip "no cores are written here"
+	for kind in docker-registry harbor; do
+		for signal in ABRT SEGV QUIT; do
+			serve_by_token $kind
+			aborted_by $signal
+		done
+	done
+	cores=$(find . -path ./sleeps -prune -o -name 'core*' -type f -print)
+	[ -z "$cores" ]
+}
+
 @test "A3 no argument of a program that is started has a credential" {
 	need strace
 	start_registry_auth joe s3cret-canary
@@ -119,6 +155,34 @@ stack() {
 	grep -q docker-credential-test exec.log
 	! grep canary exec.log
 	[[ "$output" != *canary* ]]
+}
+
+@test "A1 a helper that knows nothing, crashes, fails, says nothing that can be understood, or too much" {
+	local script
+	mkdir -p .docker bin
+	echo '{"credsStore":"test"}' >.docker/config.json
+	for kind in docker-registry ecr; do
+		serve_by $kind joe s3cret-canary
+		[ $kind = ecr ] || start_registry_auth joe s3cret-canary
+		while IFS='|' read -r script words; do
+			printf '#!/bin/sh\n%s\n' "$script" >bin/docker-credential-test
+			chmod +x bin/docker-credential-test
+			PATH=$WORK/bin:$PATH refused
+			echo "$script: $output"
+			[[ "$output" == *"$words"* ]]
+			[[ "$output" != *canary* ]]
+		done <<-'END'
+			echo credentials not found in native keychain; exit 1|no credentials were found
+			kill -SEGV $$|docker-credential-test: ended with a bad status
+			echo canary; exit 7|docker-credential-test: ended with a bad status
+			echo canary|docker-credential-test: its answer
+			echo '{"Username":7,"Secret":"canary"}'|docker-credential-test: its answer
+			head -c 2000000 /dev/zero|docker-credential-test: its output is too long
+		END
+		printf '#!/bin/sh\necho "{\\"Username\\":\\"joe\\",\\"Secret\\":\\"s3cret-canary\\"}"\n' >bin/docker-credential-test
+		PATH=$WORK/bin:$PATH push
+		stop_registry
+	done
 }
 
 @test "A2 a file of credentials that is broken, closed or odd is named where it is wanted" {

@@ -257,19 +257,3 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	run -3 gpuimg pull "$REGISTRY/app:v1" oci:got:v3
 	[[ "$output" == *"me.cert: there is no key with it"* ]]
 }
-
-@test "T2 a registry that wants a certificate of ours gets the one of certs.d" {
-	local dir=.config/containers/certs.d
-	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=client -keyout me.key -out me.cert 2>/dev/null
-	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
-		-keyout server.key -out server.crt 2>/dev/null
-	printf 'cert = %s\nkey = %s\n' "$WORK/me.cert" "$WORK/me.key" >.curlrc # for the wait for it
-	start_registry_with "  tls: {certificate: $WORK/server.crt, key: $WORK/server.key, clientcas: [$WORK/me.cert]}"
-	mkdir -p "$dir/$REGISTRY"
-	cp server.crt "$dir/$REGISTRY/ca.crt"
-	run -3 gpuimg push oci:layout:v1 "docker://$REGISTRY/app:v1"
-	cp me.cert me.key "$dir/$REGISTRY/"
-	gpuimg push -q oci:layout:v1 "docker://$REGISTRY/app:v1"
-	gpuimg pull "$REGISTRY/app:v1" oci:got:v1
-	same_blobs layout got
-}

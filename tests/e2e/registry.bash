@@ -77,11 +77,12 @@ start_registry_token() {
 		"auth: {token: {realm: \"$TOKEN_REALM\", service: svc, issuer: iss, rootcertbundle: $dir/cert.pem}}"
 }
 
-# A registry over TLS with a CA of its own: $REGISTRY_CA.
-start_registry_tls() {
+# A CA, $REGISTRY_CA, and a certificate of it for 127.0.0.1: tls.pem and tls.key of $TLS_DIR.
+make_certificates() {
 	need openssl
 	local dir=$BATS_TEST_TMPDIR/tls
 	mkdir -p "$dir"
+	TLS_DIR=$dir
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca \
 		-keyout "$dir/ca.key" -out "$dir/ca.pem" 2>/dev/null
 	openssl req -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 \
@@ -89,7 +90,12 @@ start_registry_tls() {
 	openssl x509 -req -in "$dir/tls.csr" -CA "$dir/ca.pem" -CAkey "$dir/ca.key" -CAcreateserial \
 		-days 2 -extfile <(echo subjectAltName=IP:127.0.0.1) -out "$dir/tls.pem" 2>/dev/null
 	REGISTRY_CA=$dir/ca.pem
-	start_registry_with "  tls: {certificate: $dir/tls.pem, key: $dir/tls.key}"
+}
+
+# A registry over TLS with a CA of its own: $REGISTRY_CA.
+start_registry_tls() {
+	make_certificates
+	start_registry_with "  tls: {certificate: $TLS_DIR/tls.pem, key: $TLS_DIR/tls.key}"
 }
 
 stop_registry() {

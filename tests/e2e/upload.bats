@@ -201,16 +201,33 @@ teardown() { stop_servers; }
 	done
 }
 
+@test "a registry that is gone in the middle: what arrived is kept, and the push says so" {
+	for kind in docker-registry v3; do
+		serve_by $kind
+		start_proxy --pause 3000000
+		local proxy=${SERVER_PIDS##* }
+		push_aside
+		wait_held
+		kill "$proxy"
+		ended 3
+		grep -q "what arrived is kept, the same call goes on there" aside
+	done
+}
+
 # Answers that pass.
 
-@test "U8 500, 502, 503 and 504, once at each kind of request" {
-	for kind in docker-registry v3 zot; do
-		serve_by $kind
-		start_proxy "HEAD . 1 status 500" "POST . 1 status 503" "PATCH . 1 status 502" \
-			"PUT uploads 1 status 500" "PUT manifests 1 status 504" "GET uploads 1 status 503"
-		push
-		arrived
-		sent_at_most 0
+@test "U8 500, 502, 503 and 504, each once at each kind of request" {
+	local n codes=(500 502 503 504 500 502 503 504)
+	for kind in docker-registry v3; do
+		for n in 0 1 2 3; do
+			serve_by $kind
+			NAME=$NAME-$n
+			start_proxy "HEAD . 1 status ${codes[n]}" "POST . 1 status ${codes[n + 1]}" "PATCH . 1 status ${codes[n + 2]}" \
+				"PUT uploads 1 status ${codes[n + 3]}" "PUT manifests 1 status ${codes[n]}" "GET uploads 1 status ${codes[n + 1]}"
+			push
+			arrived
+			sent_at_most 0
+		done
 	done
 }
 
@@ -234,6 +251,29 @@ teardown() { stop_servers; }
 		arrived
 		sent_at_most 0
 		[ "$(requests PATCH .)" = 6 ]
+	done
+}
+
+@test "U10 a date that is to come is waited for; of more than 10 minutes it is said that they are too many" {
+	local then
+	for kind in docker-registry v3; do
+		serve_by $kind
+		then=$(($(date +%s) + 5))
+		start_proxy "PATCH . 1 status 429 Retry-After: $(LC_ALL=C TZ=GMT date -d "@$then" '+%a, %d %b %Y %H:%M:%S GMT')"
+		push
+		arrived
+		# the client counts in whole seconds
+		jq -se --argjson until $((then - 1)) 'map(select(.method == "PATCH"))[1].began >= $until' "$PROXY/log"
+		NAME=$NAME-long REGISTRY=$DIRECT
+		start_proxy "PATCH . 1 status 429 Retry-After: 100000"
+		push_aside
+		until grep -q "wants to be left alone for longer than 10 minutes" aside; do
+			kill -0 $PUSH_PID
+			sleep 0.05
+		done
+		kill $PUSH_PID
+		wait $PUSH_PID || true
+		[ "$(requests PATCH .)" = 1 ]
 	done
 }
 

@@ -1,6 +1,8 @@
 """A small registry that behaves as one of several kinds: persona_server.py DIR KIND [USER PASSWORD].
 
-Its port (PERSONA_PORT, if that is set) goes to standard output. Blobs are files of DIR/blobs, manifests of DIR/manifests; each
+Its port (PERSONA_PORT, if that is set) goes to standard output. With PERSONA_TLS, a folder that has
+tls.pem and tls.key, it speaks TLS, and wants a certificate of the client's that clients.pem there
+knows. Blobs are files of DIR/blobs, manifests of DIR/manifests; each
 request is a JSON line of DIR/log: method, path, status, body (bytes read), authorization (its
 scheme). KINDs, as far as uploads of the real ones are known:
 
@@ -23,7 +25,7 @@ scheme). KINDs, as far as uploads of the real ones are known:
   artifactory  a single PUT is 404; nothing may be removed
   minimum      asks for parts of 2 MiB and more
   liar         stores something else and says so
-  replicas     sessions are known by every second request only
+  replicas     two of them, which get requests in turn; a session is known where it was opened
 """
 import base64
 import hashlib
@@ -32,6 +34,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -62,6 +65,8 @@ KINDS = {
 }
 
 folder, kind = sys.argv[1:3]
+TLS = os.environ.get("PERSONA_TLS")
+SCHEME = "https://" if TLS else "http://"
 user, password = (sys.argv[3:5] + ["", ""])[:2]
 is_ = KINDS[kind]
 lock = threading.Lock()
@@ -69,6 +74,8 @@ sessions = {}  # name -> [state number, bytes, busy, digest of them]
 appears = {}   # repository and digest -> time
 tokens = {}    # token -> requests it is good for, and until when
 counter = [0]
+turn = [0]      # of several servers behind one name
+opened_at = {}  # name of a session -> which of them
 
 
 def path_of(*parts):
@@ -152,7 +159,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if good and good[0] > 0 and good[1] > time.time():
                 good[0] -= 1
                 return True
-            host = "http://" + self.headers["Host"]
+            host = SCHEME + self.headers["Host"]
             query = "?via=proxy" if kind == "ngc" else ""
             challenge = 'Bearer realm="%s/token%s"' % (host, query)
             if is_["bearer"]:
@@ -215,7 +222,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "query" in is_:
             path += "?" + is_["query"]
         if not is_.get("relative"):
-            path = "http://" + self.headers["Host"] + path
+            path = SCHEME + self.headers["Host"] + path
         return ("Location", path)
 
     def mounted(self, query, repository):
@@ -235,8 +242,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         with lock:
             counter[0] += 1
+            turn[0] += 1
             name = str(counter[0])
             sessions[name] = [0, 0, 0, hashlib.sha256()]
+            opened_at[name] = turn[0] % 2
         open(path_of("uploads", name), "wb").close()
         headers = [self.location(repository, name),
                    ("Range", "bytes=0--1" if is_.get("count") else "0-0")]
@@ -252,10 +261,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def upload(self, query, repository, name, state):
         session = sessions.get(name)
-        if is_.get("forgetful") and self.command != "POST":
+        if is_.get("forgetful"):
             with lock:
-                counter[0] += 1
-                if counter[0] % 2:
+                turn[0] += 1
+                if turn[0] % 2 != opened_at[name]:
                     session = None
         if not session or (self.command != "GET" and int(state) != session[0]) or (
                 "query" in is_ and not self.path.partition("?")[2].startswith(is_["query"])):
@@ -452,9 +461,31 @@ class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request, address):
-        pass
+        """Nothing is said of it here; what was said to the client in TLS is to arrive there."""
+        if not TLS:
+            return
+        with socket.socket(fileno=os.dup(request.fileno())) as raw:
+            try:
+                raw.settimeout(1)
+                raw.shutdown(socket.SHUT_WR)
+                while raw.recv(65536):
+                    pass
+            except OSError:
+                pass
+
+
+def encrypted(listener):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.path.join(TLS, "tls.pem"), os.path.join(TLS, "tls.key"))
+    clients = os.path.join(TLS, "clients.pem")
+    if os.path.exists(clients):
+        context.load_verify_locations(clients)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context.wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
 
 
 server = Server(("127.0.0.1", int(os.environ.get("PERSONA_PORT", "0"))), Handler)
+if TLS:
+    server.socket = encrypted(server.socket)
 print(server.server_address[1], flush=True)
 server.serve_forever()

@@ -206,6 +206,54 @@ static void test_sessions_that_keep_vanishing_end_with_a_reason(void **state)
 	end(&b);
 }
 
+#define UNKNOWN                                                               \
+	{                                                                     \
+		.answer = "404 Not\r\nContent-Type: application/json\r\n\r\n" \
+			  "{\"errors\":[{\"code\":\"BLOB_UPLOAD_UNKNOWN\"}]}" \
+	}
+
+static void test_a_session_that_only_questions_find_is_a_lost_one(void **state)
+{
+	struct http_server_step script[40] = { HELLO, MISSING };
+	struct error err = { 0 };
+	struct bench b;
+	size_t n = 2;
+
+	(void)state;
+	while (n + 5 <= ARRAY_LEN(script)) {
+		script[n++] = (struct http_server_step)OPENED;
+		script[n++] = (struct http_server_step)UNKNOWN;
+		script[n++] = (struct http_server_step)AT("0--1");
+		script[n++] = (struct http_server_step)UNKNOWN;
+		script[n++] = (struct http_server_step)MISSING; /* blob */
+	}
+	begin(&b, script, n, "distribution");
+	assert_int_equal(run(&b, &err), -1);
+	assert_contains(err.text, "7 upload sessions were lost");
+	assert_contains(err.text, "http.secret");
+	assert_int_equal(requests_of(&b, "PUT"), 14);
+	end(&b);
+}
+
+static void test_a_session_that_is_known_by_turns_names_the_reason(void **state)
+{
+	struct http_server_step script[22] = { HELLO, MISSING, OPENED, UNKNOWN, AT("0--1") };
+	struct error err = { 0 };
+	struct bench b;
+	size_t n = 5;
+
+	(void)state;
+	while (n + 2 <= ARRAY_LEN(script)) {
+		script[n++] = (struct http_server_step)CUT(5);
+		script[n++] = (struct http_server_step)AT("0--1");
+	}
+	begin(&b, script, n, "artifactory");
+	assert_int_equal(run(&b, &err), -1);
+	assert_contains(err.text, "known by turns");
+	assert_contains(err.text, "http.secret");
+	end(&b);
+}
+
 static void test_a_blob_that_somebody_else_brought_is_not_sent_again(void **state)
 {
 	static const struct http_server_step script[] = { HELLO,   MISSING, OPENED,
@@ -492,6 +540,8 @@ int main(void)
 		cmocka_unit_test(test_tries_without_progress_end),
 		cmocka_unit_test(test_progress_starts_the_count_of_tries_anew),
 		cmocka_unit_test(test_sessions_that_keep_vanishing_end_with_a_reason),
+		cmocka_unit_test(test_a_session_that_only_questions_find_is_a_lost_one),
+		cmocka_unit_test(test_a_session_that_is_known_by_turns_names_the_reason),
 		cmocka_unit_test(test_a_blob_that_somebody_else_brought_is_not_sent_again),
 		cmocka_unit_test(test_502_to_the_question_is_a_lost_session),
 		cmocka_unit_test(test_a_digest_refused_twice_is_the_registrys_fault),
