@@ -16,6 +16,13 @@
 #include "base/error.h"
 #include "base/fs.h"
 
+/* Whether this is a program of `make check-asan`, for tests that take minutes in one. */
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+
 /* Fails with the error's text when `rc` is negative. */
 #define assert_ok(rc, err)                                      \
 	do {                                                    \

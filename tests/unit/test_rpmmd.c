@@ -612,7 +612,9 @@ static void test_entities_do_not_multiply(void **state)
 			strbuf_addf(&text, "&a%d;", i - 1);
 		strbuf_adds(&text, "\">");
 	}
-	strbuf_adds(&text, "]><repomd><revision>&a11;</revision></repomd>");
+	/* Text that libsolv keeps grows by 256 bytes, which ASan copies each time: minutes. */
+	strbuf_adds(&text, SANITIZED ? "]><repomd><other>&a11;</other></repomd>"
+				     : "]><repomd><revision>&a11;</revision></repomd>");
 	check_index(strbuf_text(&text), ERROR_FORMAT, "r.xml: ");
 }
 
