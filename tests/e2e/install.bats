@@ -67,6 +67,9 @@ setup() {
 	[ -z "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"')" ]
 	(cd x && dpkg-deb -I "../$deb" md5sums | md5sum -c --quiet)
 	[ -z "$(find x -name '*.1')" ]
+	if [ -e /etc/debian_version ] && command -v zsh >/dev/null; then # completions lie where Debian's zsh looks
+		zsh -f -c 'print -l $fpath' | grep -qxF "/$(cd x && dirname usr/share/zsh/*/_gpuimg)"
+	fi
 }
 
 # All of it is made by `make image`, with packages that the tests do not carry.
