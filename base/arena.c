@@ -8,7 +8,6 @@ enum { BLOCK_BYTES = 64 * 1024, ALIGNMENT = 16 };
 struct arena_block {
 	struct arena_block *next;
 	size_t used, cap; /* bytes of data: given at the front, not given at the end */
-	size_t full;      /* bytes of data in all */
 	_Alignas(16) uint8_t data[];
 };
 
@@ -22,6 +21,7 @@ void arena_release(struct arena *a)
 		free(a->blocks);
 		a->blocks = next;
 	}
+	a->bytes = 0;
 }
 
 void arena_adopt(struct arena *into, struct arena *from)
@@ -31,16 +31,8 @@ void arena_adopt(struct arena *into, struct arena *from)
 	while (*end)
 		end = &(*end)->next;
 	*end = from->blocks;
-	from->blocks = NULL;
-}
-
-size_t arena_bytes(const struct arena *a)
-{
-	size_t bytes = 0;
-
-	for (const struct arena_block *b = a->blocks; b; b = b->next)
-		bytes += sizeof(*b) + b->full;
-	return bytes;
+	into->bytes += from->bytes;
+	*from = (struct arena){ 0 };
 }
 
 /* A block with room for `need` bytes. */
@@ -54,7 +46,8 @@ static struct arena_block *block_for(struct arena *a, size_t need)
 	if (b && b->cap - b->used >= need)
 		return b;
 	b = xcalloc(1, sizeof(*b) + cap);
-	b->cap = b->full = cap;
+	b->cap = cap;
+	a->bytes += sizeof(*b) + cap;
 	/* An oversized block goes behind the current one, which may still have room. */
 	if (need > BLOCK_BYTES && a->blocks) {
 		b->next = a->blocks->next;

@@ -12,6 +12,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *blocks;
+	size_t bytes; /* of memory that it holds */
 };
 
 void arena_release(struct arena *a);
@@ -23,8 +24,6 @@ void arena_adopt(struct arena *into, struct arena *from);
 void *arena_alloc(struct arena *a, size_t bytes) __attribute__((returns_nonnull));
 /* `count` zeroed elements of `bytes` bytes; ends the program when the product overflows. */
 void *arena_array(struct arena *a, size_t count, size_t bytes) __attribute__((returns_nonnull));
-/* Bytes of memory that it holds; looks at each block. */
-size_t arena_bytes(const struct arena *a);
 char *arena_strdup(struct arena *a, const char *s) __attribute__((returns_nonnull));
 /* A NUL-terminated copy of `s`. */
 char *arena_slice(struct arena *a, struct slice s) __attribute__((returns_nonnull));

@@ -31,13 +31,17 @@ static struct facts_limits limits_of(const struct facts *facts)
 	};
 }
 
-static int check_limits(const struct facts_limits *limits, size_t entries, size_t bytes,
+struct spent {
+	size_t entries, bytes;
+};
+
+static int check_limits(const struct facts_limits *limits, const struct spent *spent,
 			struct error *err)
 {
-	if (entries > limits->entries)
+	if (spent->entries > limits->entries)
 		return error_set(err, ERROR_LIMIT, "the image has more than %zu entries so far",
 				 limits->entries);
-	if (bytes > limits->bytes)
+	if (spent->bytes > limits->bytes)
 		return error_set(err, ERROR_LIMIT,
 				 "what has to be known of the image's files takes more than %zu "
 				 "bytes so far",
@@ -45,11 +49,14 @@ static int check_limits(const struct facts_limits *limits, size_t entries, size_
 	return 0;
 }
 
-/* What all layers took so far. */
+/*
+ * What the layers took so far. A layer stops when it and those below it took too much together:
+ * where the image is cut in the end does not depend on which layer was read faster.
+ */
 struct budget {
 	pthread_mutex_t lock;
 	struct facts_limits limits;
-	size_t entries, bytes;
+	struct spent *layers;
 };
 
 struct layer_entry {
@@ -60,6 +67,7 @@ struct layer_entry {
 struct batch {
 	struct batch *next;
 	struct arena names; /* strings of the entries */
+	struct spent spent;
 	size_t len;
 	struct layer_entry entries[BATCH_ENTRIES];
 };
@@ -242,29 +250,44 @@ static int read_content(struct content_reader *r, const struct tar_entry *entry,
 	return 0;
 }
 
-/* Take a batch, and what was kept of contents, out of the budget. */
-static int spend(struct layer_job *job, struct error *err)
+static void add_spent(struct spent *to, struct spent more)
 {
-	size_t bytes = arena_bytes(&job->content), all_entries, all_bytes;
+	to->entries += more.entries;
+	to->bytes += more.bytes;
+}
 
-	pthread_mutex_lock(&job->budget->lock);
-	all_entries = job->budget->entries += job->started ? BATCH_ENTRIES : 1;
-	all_bytes = job->budget->bytes += bytes - job->content_bytes;
-	pthread_mutex_unlock(&job->budget->lock);
+/* Take entries for the batch, and what was kept of contents since, out of the budget. */
+static int spend(struct layer_job *job, size_t entries, struct error *err)
+{
+	struct budget *budget = job->budget;
+	size_t bytes = job->content.bytes;
+	struct spent more = { entries, bytes - job->content_bytes }, all = { 0 };
+
+	add_spent(&job->filling->spent, more);
+	pthread_mutex_lock(&budget->lock);
+	add_spent(&budget->layers[job->index], more);
+	for (size_t i = 0; i <= job->index; i++)
+		add_spent(&all, budget->layers[i]);
+	pthread_mutex_unlock(&budget->lock);
 	job->content_bytes = bytes;
-	job->started = true;
-	return check_limits(&job->budget->limits, all_entries, all_bytes, err);
+	return check_limits(&budget->limits, &all, err);
 }
 
 /* A batch with room for one more entry; NULL when there is too much of them. */
 static struct batch *roomy_batch(struct layer_job *job, struct error *err)
 {
+	size_t entries = 0;
+
 	if (job->filling && job->filling->len == BATCH_ENTRIES)
 		flush_batch(job, false);
-	if (!job->filling && spend(job, err) < 0)
-		return NULL;
-	if (!job->filling)
+	if (!job->filling) {
 		job->filling = xcalloc(1, sizeof(*job->filling));
+		entries = job->started ? BATCH_ENTRIES : 1;
+		job->started = true;
+	}
+	if ((entries || job->content.bytes - job->content_bytes >= MIB) &&
+	    spend(job, entries, err) < 0)
+		return NULL;
 	return job->filling;
 }
 
@@ -449,17 +472,34 @@ static void adopt(struct facts *facts, struct arena *from)
 	vec_push(&facts->arenas, kept);
 }
 
+/* What is known of all layers so far. */
+struct merge {
+	struct facts *facts;
+	struct spent spent;
+	struct error cut; /* where the limits were met: what comes behind is dropped */
+};
+
 /* Waits for the layer to end. */
-static void merge_layer(struct facts *facts, struct layer_job *job)
+static void merge_entries(struct merge *m, struct layer_job *job)
 {
 	struct batch *b;
 
 	while ((b = take_batch(job))) {
-		for (size_t i = 0; i < b->len; i++)
-			facts_add(facts, job->index, &b->entries[i].entry, b->entries[i].facts);
+		add_spent(&m->spent, b->spent);
+		if (!m->cut.code)
+			ignore_result(check_limits(&job->budget->limits, &m->spent, &m->cut));
+		for (size_t i = 0; i < b->len && !m->cut.code; i++)
+			facts_add(m->facts, job->index, &b->entries[i].entry, b->entries[i].facts);
 		arena_release(&b->names);
 		free(b);
 	}
+}
+
+static void note_error(struct facts *facts, const struct layer_job *job, struct error *err)
+{
+	error_wrap(err, "layer %zu", job->index);
+	facts->unreadable = facts->lacks_entries = true;
+	facts->unreadable_text = arena_strdup(&facts->arena, err->text);
 }
 
 static void note_damage(struct facts *facts, struct layer_job *job)
@@ -471,10 +511,22 @@ static void note_damage(struct facts *facts, struct layer_job *job)
 		if (job->problem.unreadable)
 			facts->unreadable_text = job->problem.text;
 	} else if (job->status < 0) {
-		error_wrap(&job->err, "layer %zu", job->index);
-		facts->unreadable = facts->lacks_entries = true;
-		facts->unreadable_text = arena_strdup(&facts->arena, job->err.text);
+		note_error(facts, job, &job->err);
 	}
+}
+
+static void merge_layer(struct merge *m, struct layer_job *job, struct pool *pool)
+{
+	bool past = m->cut.code; /* already before this layer */
+
+	merge_entries(m, job);
+	pool_wait(pool, &job->job);
+	if (!m->cut.code)
+		note_damage(m->facts, job);
+	else if (!past)
+		note_error(m->facts, job, &m->cut);
+	for (size_t k = 0; k < job->odd.len && !m->cut.code; k++)
+		vec_push(&m->facts->odd_entries, job->odd.items[k]);
 }
 
 static void start_job(struct layer_job *job, struct image *image, size_t index, struct pool *pool)
@@ -493,7 +545,11 @@ void tree_facts_read(struct facts *facts, struct image *image)
 	size_t count = image->manifest.layer_count;
 	cleanup_free struct layer_job *jobs = xcalloc(count + 1, sizeof(*jobs));
 	struct pool *pool = pool_new(MIN(pool_processors(), (unsigned)LAYERS_AT_ONCE_MAX));
-	struct budget budget = { .lock = PTHREAD_MUTEX_INITIALIZER, .limits = limits_of(facts) };
+	cleanup_free struct spent *spent = xcalloc(count + 1, sizeof(*spent));
+	struct budget budget = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				 .limits = limits_of(facts),
+				 .layers = spent };
+	struct merge merge = { .facts = facts };
 
 	for (size_t i = 0; i < count; i++) {
 		jobs[i].hash = facts->hash_files;
@@ -502,11 +558,7 @@ void tree_facts_read(struct facts *facts, struct image *image)
 		start_job(&jobs[i], image, i, pool);
 	}
 	for (size_t i = 0; i < count; i++) {
-		merge_layer(facts, &jobs[i]);
-		pool_wait(pool, &jobs[i].job);
-		note_damage(facts, &jobs[i]);
-		for (size_t k = 0; k < jobs[i].odd.len; k++)
-			vec_push(&facts->odd_entries, jobs[i].odd.items[k]);
+		merge_layer(&merge, &jobs[i], pool);
 		vec_release(&jobs[i].odd);
 		adopt(facts, &jobs[i].content);
 		pthread_mutex_destroy(&jobs[i].lock);
@@ -522,7 +574,7 @@ struct rootfs_walk {
 	dev_t root; /* what it is on; other file systems may be mounted below */
 	struct content_reader contents;
 	struct facts_limits limits;
-	size_t entries;
+	struct spent spent;
 	struct map inodes; /* "device:inode" of files with several names → the first of them */
 };
 
@@ -617,7 +669,9 @@ static int visit(void *user, const struct fs_entry *found, struct error *err)
 	struct file_facts *content = NULL;
 	char target[4096];
 
-	if (check_limits(&walk->limits, ++walk->entries, arena_bytes(&facts->arena), err) < 0)
+	walk->spent.entries++;
+	walk->spent.bytes = facts->arena.bytes;
+	if (check_limits(&walk->limits, &walk->spent, err) < 0)
 		return -1;
 	if (entry.type == TAR_SYMLINK) {
 		ssize_t n = readlinkat(found->dirfd, found->name, target, sizeof(target) - 1);

@@ -72,10 +72,13 @@ static void test_what_is_kept_of_files_meets_the_limit(void **state)
 	strbuf_release(&text);
 }
 
-static void test_an_image_past_the_limit_keeps_what_was_read_before(void **state)
+/* The first layer takes longer to read than the second, which alone is past the limit. */
+static void test_an_image_past_the_limit_keeps_what_lies_before(void **state)
 {
-	cleanup_free char *many = many_files(1, 3000);
-	cleanup_free char *text = xasprintf("layer none\nfile etc/first =x\n%s", many);
+	cleanup_free char *slow = many_files(1, 600), *many = many_files(1, 3000);
+	cleanup_free char *text =
+		xasprintf("layer none\nfile etc/large *20000000\n%sfile etc/last =x\n%s",
+			  strchr(slow, '\n') + 1, many);
 	char *dir = test_dir();
 	cleanup_free char *name = xasprintf("oci:%s:t", dir);
 	cleanup_image struct image image = { 0 };
@@ -83,9 +86,13 @@ static void test_an_image_past_the_limit_keeps_what_was_read_before(void **state
 
 	(void)state;
 	test_image(dir, "t", text);
-	read_facts(&facts, &image, name, (struct facts_limits){ .entries = 1500 });
+	read_facts(&facts, &image, name, (struct facts_limits){ .entries = 1700 });
 	assert_true(facts.unreadable);
-	assert_non_null(facts_resolve(&facts, "/etc/first", NULL));
+	assert_string_equal(facts.unreadable_text,
+			    "layer 1: the image has more than 1700 entries so far");
+	assert_non_null(facts_resolve(&facts, "/etc/last", NULL));
+	assert_non_null(facts_resolve(&facts, "/opt/0/1023", NULL));
+	assert_null(facts_resolve(&facts, "/opt/0/1800", NULL));
 	test_dir_free(dir);
 }
 
@@ -120,7 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_entries_of_all_layers_together_meet_the_limit),
 		cmocka_unit_test(test_what_is_kept_of_files_meets_the_limit),
-		cmocka_unit_test(test_an_image_past_the_limit_keeps_what_was_read_before),
+		cmocka_unit_test(test_an_image_past_the_limit_keeps_what_lies_before),
 		cmocka_unit_test(test_an_unpacked_root_meets_the_same_limits),
 	};
 
