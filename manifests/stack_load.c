@@ -275,7 +275,7 @@ static const char *beside(const char *file, const char *name, struct arena *aren
 		if (!part.len || slice_is(part, "."))
 			continue;
 		if (slice_is(part, "..") && *name_of_last && !str_equal(name_of_last, "..")) {
-			strbuf_truncate(&out, last > text ? (size_t)(last - text) : last ? 1 : 0);
+			strbuf_truncate(&out, !last ? 0 : last == text ? 1 : (size_t)(last - text));
 			continue;
 		}
 		if (out.len && out.data[out.len - 1] != '/')

@@ -168,7 +168,7 @@ static const char *redirected_method(const char *method, int status)
 int http_perform(struct http_client *c, const struct http_request *request,
 		 struct http_response *out, struct error *err)
 {
-	struct exchange x = { .request = request, .out = out, .err = err };
+	cleanup_exchange struct exchange x = { .request = request, .out = out, .err = err };
 	cleanup_free char *url = xstrdup(request->url);
 	const char *method = request->method;
 	bool expect = request->expect_continue && request->body;

@@ -48,10 +48,10 @@ static size_t on_header(char *data, size_t size, size_t count, void *user)
 
 static int pass_on(struct exchange *x)
 {
-	struct slice held = strbuf_slice(x->held);
+	struct slice held = strbuf_slice(&x->held);
 	int rc = held.len ? sink_write(x->request->out_body, held.data, held.len, x->err) : 0;
 
-	strbuf_truncate(x->held, 0);
+	strbuf_truncate(&x->held, 0);
 	x->passed_ms = clock_ms(CLOCK_MONOTONIC);
 	return rc;
 }
@@ -59,14 +59,14 @@ static int pass_on(struct exchange *x)
 /* On a slow line nobody waits for more. */
 static int hold(struct exchange *x, struct slice data)
 {
-	if (!x->held->cap)
-		strbuf_reserve(x->held, HELD_BYTES);
+	if (!x->held.cap)
+		strbuf_reserve(&x->held, HELD_BYTES);
 	while (data.len) {
-		size_t n = MIN(data.len, HELD_BYTES - x->held->len);
+		size_t n = MIN(data.len, HELD_BYTES - x->held.len);
 
-		strbuf_add(x->held, data.data, n);
+		strbuf_add(&x->held, data.data, n);
 		data = slice_of(data.data + n, data.len - n);
-		if (x->held->len == HELD_BYTES && pass_on(x) < 0)
+		if (x->held.len == HELD_BYTES && pass_on(x) < 0)
 			return -1;
 	}
 	return clock_ms(CLOCK_MONOTONIC) - x->passed_ms < HELD_MS ? 0 : pass_on(x);
@@ -372,7 +372,6 @@ int http_exchange(struct http_client *c, struct exchange *x, const char *method,
 		  bool home, bool expect)
 {
 	cleanup(slist_free_p) struct curl_slist *headers = make_headers(x->request, home, expect);
-	cleanup_strbuf struct strbuf held = { 0 };
 	char detail[CURL_ERROR_SIZE] = "";
 	CURL *curl = c->curl;
 	char *reached = NULL;
@@ -382,7 +381,7 @@ int http_exchange(struct http_client *c, struct exchange *x, const char *method,
 	x->curl = curl;
 	strbuf_truncate(&x->out->headers, 0);
 	strbuf_truncate(&x->out->body, 0);
-	x->held = &held;
+	strbuf_truncate(&x->held, 0);
 	x->passed_ms = clock_ms(CLOCK_MONOTONIC);
 	curl_easy_reset(curl); /* connections stay */
 	curl_easy_setopt(curl, CURLOPT_URL, url);
@@ -419,4 +418,9 @@ int http_exchange(struct http_client *c, struct exchange *x, const char *method,
 	if (home && curl_easy_getinfo(curl, CURLINFO_PRIMARY_IP, &reached) == CURLE_OK && reached)
 		c->outside = *reached && !address_text_is_internal(reached);
 	return 0;
+}
+
+void exchange_release(struct exchange *x)
+{
+	strbuf_release(&x->held);
 }

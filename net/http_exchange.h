@@ -27,7 +27,7 @@ struct exchange {
 	uint64_t body_limit;
 	uint64_t stall_ms, moved_ms; /* patience for the answer's head; when it began to count */
 	bool headed;                 /* the head has come */
-	struct strbuf *held;         /* bytes for out_body, until there are enough to pass on */
+	struct strbuf held;          /* bytes for out_body, until there are enough to pass on */
 	uint64_t passed_ms;          /* when some were passed on last */
 	bool local_failure;          /* *err is set by us */
 	bool barred;                 /* an address inside was not connected to */
@@ -40,5 +40,7 @@ struct exchange {
  */
 int http_exchange(struct http_client *c, struct exchange *x, const char *method, const char *url,
 		  bool home, bool expect) MUST_USE;
+void exchange_release(struct exchange *x);
+#define cleanup_exchange cleanup(exchange_release)
 
 #endif

@@ -82,7 +82,7 @@ static bool repository_valid(struct slice s)
 
 static bool port_valid(struct slice s)
 {
-	uint64_t port;
+	uint64_t port = 0;
 
 	return s.len <= 5 && slice_u64(s, &port) && port > 0 && port <= 65535;
 }

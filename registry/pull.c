@@ -148,30 +148,39 @@ static void take_back(struct pull_job *job, uint64_t bytes)
 	pthread_mutex_unlock(&job->puller->lock);
 }
 
+static void blob_fetch_release(struct blob_fetch *f)
+{
+	digest_release(&f->state);
+}
+
 /* Complete it. What turns out wrong is asked for once more from the beginning. */
-static int fill_partial(struct pull_job *job, int fd, struct blob_fetch *f, struct error *err)
+static int fill_partial(struct pull_job *job, int fd, struct error *err)
 {
 	struct puller *p = job->puller;
+	cleanup(blob_fetch_release) struct blob_fetch f = {
+		.desc = job->desc, .origins = registry_source_origins(p->request->remote)
+	};
 
+	digest_init(&f.state, job->desc->digest.algorithm);
 	for (bool again = false;; again = true) {
 		cleanup_sink struct sink *file = sink_fd_early(fd, p->request->partials);
 		struct watched_sink sink = { .base = { &watched_ops }, .inner = file, .job = job };
 
-		if (take_prefix(fd, f, err) < 0)
+		if (take_prefix(fd, &f, err) < 0)
 			return -1;
 		pthread_mutex_lock(&p->lock);
-		p->done_bytes += f->position;
-		job->blob_bytes = f->position;
-		p->out->bytes_resumed += f->position;
-		tell(job, (struct pull_progress){ .begun = true, .resumed_bytes = f->position });
+		p->done_bytes += f.position;
+		job->blob_bytes = f.position;
+		p->out->bytes_resumed += f.position;
+		tell(job, (struct pull_progress){ .begun = true, .resumed_bytes = f.position });
 		pthread_mutex_unlock(&p->lock);
-		f->out = &sink.base;
+		f.out = &sink.base;
 		*err = (struct error){ 0 };
-		if (fetch_blob(f, err) == 0)
+		if (fetch_blob(&f, err) == 0)
 			return 0;
 		if (err->code != ERROR_INTEGRITY)
 			return -1;
-		take_back(job, f->position);
+		take_back(job, f.position);
 		if (ftruncate(fd, 0) < 0 || again)
 			return -1;
 	}
@@ -295,8 +304,7 @@ static int fill_ranged(struct pull_job *job, int fd, const char *record, struct 
 }
 
 /* By the way that suits its size. */
-static int fill(struct pull_job *job, int fd, const char *name, struct blob_fetch *f,
-		struct error *err)
+static int fill(struct pull_job *job, int fd, const char *name, struct error *err)
 {
 	struct puller *p = job->puller;
 	cleanup_free char *record = xasprintf("%s.ranges", name);
@@ -307,23 +315,19 @@ static int fill(struct pull_job *job, int fd, const char *name, struct blob_fetc
 		rc = fill_ranged(job, fd, record, err);
 	if (rc <= 0)
 		return rc;
-	return fill_partial(job, fd, f, err);
+	return fill_partial(job, fd, err);
 }
 
 static int pull_remote(struct pull_job *job, struct error *err)
 {
 	struct puller *p = job->puller;
 	cleanup_free char *name = partial_name(&job->desc->digest);
-	struct blob_fetch f = { .desc = job->desc };
 	cleanup_fd int fd = open_partial(p->partials, name, err);
 	int rc;
 
 	if (fd < 0)
 		return -1;
-	f.origins = registry_source_origins(p->request->remote);
-	digest_init(&f.state, job->desc->digest.algorithm);
-	rc = fill(job, fd, name, &f, err);
-	digest_release(&f.state);
+	rc = fill(job, fd, name, err);
 	if (rc < 0 && err->code == ERROR_INTEGRITY)
 		unlinkat(p->partials, name, 0);
 	if (rc < 0)

@@ -108,7 +108,8 @@ void gpu_fill(float *a, float *b);
 bool gpu_equal(const struct check *check, const float *got, const float *want, size_t count);
 bool gpu_wrong(const struct check *check, size_t at, size_t count, double got, double want);
 
-/* Memory of the host, zeroed; NULL after a result line. */
+/* Memory of the host, zeroed. When there is none that is the result, and the test's process ends.
+ */
 void *host_buffer(const struct check *check, size_t bytes);
 
 /* One test each. */

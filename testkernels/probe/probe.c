@@ -626,12 +626,12 @@ static void say_hello(const struct run *r)
 
 static char *plan_read(const char *path)
 {
-	char *text = malloc(PLAN_MAX + 1);
 	int fd = open(path, O_RDONLY);
+	char *text = fd < 0 ? NULL : malloc(PLAN_MAX + 1);
 	size_t len = 0;
 	ssize_t n;
 
-	if (fd < 0 || !text)
+	if (!text)
 		return NULL;
 	while (len < PLAN_MAX && (n = read(fd, text + len, PLAN_MAX - len)) > 0)
 		len += (size_t)n;

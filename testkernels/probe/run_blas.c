@@ -33,8 +33,6 @@ struct product {
 static bool product_make(const struct check *check, struct product *p, int most)
 {
 	p->a = host_buffer(check, 4 * SIZE * SIZE * sizeof(float));
-	if (!p->a)
-		return false;
 	p->b = p->a + SIZE * SIZE;
 	p->got = p->b + SIZE * SIZE;
 	p->want = p->got + SIZE * SIZE;
@@ -140,8 +138,6 @@ static bool lt_upload(const struct gpu *g, const struct lt_type *type, const flo
 {
 	unsigned char *data = host_buffer(g->check, SIZE * SIZE * type->bytes);
 
-	if (!data)
-		return false;
 	for (size_t i = 0; i < SIZE * SIZE; i++)
 		lt_store(type, from[i], data + i * type->bytes);
 	return gpu_buffer(g, data, SIZE * SIZE * type->bytes, out);

@@ -32,7 +32,7 @@ static bool cudart_test(const struct gpu *g, const struct cudart *rt)
 	      *want = got + GPU_ELEMENTS;
 	void *da = NULL, *db = NULL, *dc = NULL, *function;
 
-	if (!a || !gpu_kernel(g, "vectoradd", &function))
+	if (!gpu_kernel(g, "vectoradd", &function))
 		return false;
 	gpu_fill(a, b);
 	for (size_t i = 0; i < GPU_ELEMENTS; i++)
@@ -118,8 +118,6 @@ static bool nvrtc_make(const struct gpu *g, const struct nvrtc *n, const char *t
 	LIBRARY_TRY(g->check, n, "libnvrtc", cubin ? "nvrtcGetCUBINSize" : "nvrtcGetPTXSize",
 		    (cubin ? n->cubin_size : n->ptx_size)(program, &size));
 	*out = host_buffer(g->check, size + 1);
-	if (!*out)
-		return false;
 	LIBRARY_TRY(g->check, n, "libnvrtc", cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX",
 		    (cubin ? n->cubin : n->ptx)(program, *out));
 	return true;
@@ -135,8 +133,8 @@ static bool nvrtc_test(const struct gpu *g, const struct nvrtc *n)
 	void *function;
 	struct say s;
 
-	if (!a || !nvrtc_target(g, n, target, sizeof(target)) ||
-	    !nvrtc_make(g, n, target, &image) || !gpu_kernel_of(g, image, "vectoradd", &function))
+	if (!nvrtc_target(g, n, target, sizeof(target)) || !nvrtc_make(g, n, target, &image) ||
+	    !gpu_kernel_of(g, image, "vectoradd", &function))
 		return false;
 	gpu_fill(a, b);
 	for (size_t i = 0; i < GPU_ELEMENTS; i++)
@@ -178,7 +176,7 @@ static void *container_read(const struct check *check, int fd, const char *where
 	where = number(where, &offset);
 	number(*where == ':' ? where + 1 : where, &bytes);
 	data = host_buffer(check, bytes + 1);
-	while (data && at < bytes) {
+	while (at < bytes) {
 		ssize_t n = pread(fd, data + at, bytes - at, (off_t)(offset + at));
 
 		if (n <= 0) {

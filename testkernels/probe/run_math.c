@@ -20,8 +20,6 @@ static bool cufft_test(const struct gpu *g, const struct cufft *fft)
 	uint64_t data, image;
 	int plan = 0;
 
-	if (!in)
-		return false;
 	in[0] = COUNT; /* an impulse, whose image is flat: exactly COUNT everywhere */
 	if (!gpu_buffer(g, in, bytes, &data) || !gpu_buffer(g, NULL, bytes, &image))
 		return false;
@@ -93,7 +91,7 @@ static bool curand_test(const struct gpu *g, const struct curand *rand)
 	void *generator = NULL;
 	uint64_t device;
 
-	if (!x || !gpu_buffer(g, NULL, COUNT * sizeof(*x), &device))
+	if (!gpu_buffer(g, NULL, COUNT * sizeof(*x), &device))
 		return false;
 	LIBRARY_TRY(g->check, rand, "libcurand", "curandCreateGenerator",
 		    rand->create(&generator, RANDOM_DEFAULT));
@@ -158,8 +156,6 @@ static bool cusolver_test(const struct gpu *g, const struct cusolver *solver)
 	int words = 0, outcomes[2] = { 0 }; /* of the factors, and of the solution */
 	void *handle = NULL;
 
-	if (!a)
-		return false;
 	system_make(a, x, b);
 	SOLVER_TRY("cusolverDnCreate", solver->create(&handle));
 	if (!gpu_buffer(g, a, SYSTEM * SYSTEM * sizeof(float), &da) ||
@@ -246,8 +242,6 @@ static bool cusparse_test(const struct gpu *g, const struct cusparse *sparse)
 	const float one = 1, zero = 0;
 	size_t bytes = 0;
 
-	if (!m)
-		return false;
 	band_make(m);
 	if (!gpu_buffer(g, m->starts, sizeof(m->starts), &starts) ||
 	    !gpu_buffer(g, m->columns, sizeof(m->columns), &columns) ||
@@ -369,8 +363,6 @@ static bool cudnn_test(const struct gpu *g, const struct cudnn *dnn)
 	uint64_t in, filters, out, work;
 	struct dnn_plan plan = { 0 };
 
-	if (!p)
-		return false;
 	picture_make(p);
 	if (!dnn_describe(g, dnn, &plan) || !gpu_buffer(g, p->in, sizeof(p->in), &in) ||
 	    !gpu_buffer(g, p->filters, sizeof(p->filters), &filters) ||

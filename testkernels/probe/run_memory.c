@@ -147,7 +147,7 @@ static bool graph_test(struct gpu *g)
 	struct graph_api api = { 0 };
 	uint64_t db, dc;
 
-	if (!b || !graph_load(g, &api) || !gpu_kernel(g, "vectoradd", &function))
+	if (!graph_load(g, &api) || !gpu_kernel(g, "vectoradd", &function))
 		return false;
 	gpu_fill(want, b);
 	for (size_t i = 0; i < GPU_ELEMENTS; i++)

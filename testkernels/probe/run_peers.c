@@ -126,8 +126,6 @@ static bool reduced_right(const struct gpu *g, const struct peer *p, int want)
 {
 	int *got = host_buffer(g->check, NCCL_COUNT * sizeof(*got));
 
-	if (!got)
-		return false;
 	GPU_TRY(g, context_set, p->context);
 	GPU_TRY(g, stream_sync, p->stream);
 	if (!gpu_read(g, p->out, got, NCCL_COUNT * sizeof(*got)))
