@@ -140,29 +140,6 @@ struct stream *content_open_also(const struct content *c, uint64_t size, struct 
 	return &s->base;
 }
 
-int content_head(const struct content *c, uint64_t size, void *buf, size_t len, size_t *out_len,
-		 struct error *err)
-{
-	cleanup_stream struct stream *s = NULL;
-	size_t have = 0;
-
-	*out_len = 0;
-	s = content_open(c, size, err);
-	if (!s)
-		return -1;
-	while (have < len) {
-		ssize_t n = stream_read(s, (uint8_t *)buf + have, len - have, err);
-
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		have += (size_t)n;
-	}
-	*out_len = have;
-	return 0;
-}
-
 struct component *component_new(enum component_kind kind, const char *name, const char *version)
 {
 	struct component *c = xcalloc(1, sizeof(*c));

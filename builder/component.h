@@ -75,9 +75,6 @@ struct stream *content_open(const struct content *c, uint64_t size, struct error
 /* The same, and what is read goes into the digest `also`, too. */
 struct stream *content_open_also(const struct content *c, uint64_t size, struct digest_state *also,
 				 struct error *err) MUST_USE;
-/* The first bytes of the content, at most `len`; *out_len says how many. */
-int content_head(const struct content *c, uint64_t size, void *buf, size_t len, size_t *out_len,
-		 struct error *err) MUST_USE;
 
 struct component_entry {
 	struct tar_entry tar; /* strings in the component's arena */

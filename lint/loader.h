@@ -82,7 +82,7 @@ struct loader_process {
 /*
  * What one program loads when it starts: itself, what LD_PRELOAD and /etc/ld.so.preload name, then
  * what is needed, breadth first. Names that are found nowhere are left out. Release with
- * vec_release.
+ * vec_release. The tests hold it against the real loader's list.
  */
 void loader_trace(struct loader *loader, const struct object *program, enum loader_cache cache,
 		  struct loader_process *out);

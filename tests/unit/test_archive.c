@@ -4,8 +4,8 @@
 #include "formats/tar_write.h"
 #include "oci/image.h"
 #include "oci/layout.h"
-#include "oci/validate.h"
 #include "tests/support/image.h"
+#include "tests/support/validate.h"
 
 static const char text[] = "env A=1\nlayer\nfile x =1\nlayer none\nfile y =2\n";
 

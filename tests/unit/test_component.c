@@ -116,21 +116,6 @@ static void test_a_file_that_is_gone_or_became_a_pipe_is_told(void **state)
 	assert_int_equal(err.code, ERROR_INTEGRITY);
 }
 
-static void test_the_head_is_at_most_what_there_is(void **state)
-{
-	struct error err = { 0 };
-	struct content c = { .kind = CONTENT_MEMORY, .fd = -1, .memory = slice_str("\177ELF...") };
-	char buf[16];
-	size_t n;
-
-	(void)state;
-	assert_ok(content_head(&c, 7, buf, 4, &n, &err), err);
-	assert_int_equal(n, 4);
-	assert_memory_equal(buf, "\177ELF", 4);
-	assert_ok(content_head(&c, 7, buf, sizeof(buf), &n, &err), err);
-	assert_int_equal(n, 7);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,7 +124,6 @@ int main(void)
 		cmocka_unit_test(test_content_is_opened_any_number_of_times),
 		cmocka_unit_test(test_a_file_that_changed_is_an_integrity_error_that_names_it),
 		cmocka_unit_test(test_a_file_that_is_gone_or_became_a_pipe_is_told),
-		cmocka_unit_test(test_the_head_is_at_most_what_there_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

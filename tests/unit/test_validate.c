@@ -1,8 +1,8 @@
 #include "tests/support/test.h"
 
 #include "oci/layout.h"
-#include "oci/validate.h"
 #include "tests/support/image.h"
+#include "tests/support/validate.h"
 
 static void validate(const char *dir, struct image *image, struct validate_problems *out)
 {

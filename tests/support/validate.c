@@ -1,4 +1,4 @@
-#include "oci/validate.h"
+#include "tests/support/validate.h"
 
 #include "base/map.h"
 #include "base/vec.h"

@@ -1,10 +1,10 @@
 /*
  * Every promise an image makes, checked: digests and sizes of all blobs, media types of one
  * family, diff_ids against the layers, history against them, platform of config and descriptor,
- * tar hygiene of each layer. Used by lint's OCI rules, by `verify` and by the tests.
+ * tar hygiene of each layer. Written apart from what makes and judges images.
  */
-#ifndef OCI_VALIDATE_H
-#define OCI_VALIDATE_H
+#ifndef TESTS_SUPPORT_VALIDATE_H
+#define TESTS_SUPPORT_VALIDATE_H
 
 #include "oci/image.h"
 
