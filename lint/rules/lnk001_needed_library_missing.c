@@ -85,6 +85,8 @@ static void report_library(const struct rule *rule, const struct facts *facts,
 			consumers = arena_printf(arena_of(facts), "%s%s%s", consumers,
 						 *consumers ? ", " : "", rows[i].object->path);
 	}
+	if (!first)
+		return;
 	f = finding_add(found, rule, first->object->path, facts_layer(facts, first->object->node),
 			first->name,
 			"%s is needed by %zu object%s (%s%s) and is not in the image where the "
