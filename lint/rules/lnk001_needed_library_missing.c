@@ -197,6 +197,8 @@ static void report_all_idle(const struct rule *rule, const struct facts *facts,
 {
 	size_t i = 0;
 
+	if (!list->len)
+		return; /* qsort takes no NULL */
 	qsort(list->items, list->len, sizeof(*list->items), by_group);
 	while (i < list->len) {
 		size_t end = i + 1;
