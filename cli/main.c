@@ -14,7 +14,7 @@ static int report(const struct error *err, const struct out *out)
 		out->err_colour ? "\033[0m" : "");
 	out_put_clean(out->err, err->text);
 	fputc('\n', out->err);
-	return error_exit_status(err->code);
+	return error_exit_status(err->code ? err->code : ERROR_SYSTEM); /* never success */
 }
 
 static int unknown_command(const char *name, struct error *err)

@@ -48,8 +48,11 @@ static int add_ptx(const char *from, int into, struct error *err)
 	struct fs_names names = { 0 };
 	int rc = 0;
 
-	if (fs_mkdirs(into, "ptx", err) < 0 || fchmodat(into, "ptx", 0755, 0) < 0 ||
-	    fs_list(AT_FDCWD, from, &names, err) < 0)
+	if (fs_mkdirs(into, "ptx", err) < 0)
+		return -1;
+	if (fchmodat(into, "ptx", 0755, 0) < 0)
+		return error_set_errno(err, errno, "change the mode of the directory of PTX");
+	if (fs_list(AT_FDCWD, from, &names, err) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < names.len; i++) {
 		cleanup_free char *source = fs_join(from, names.items[i]);

@@ -3,7 +3,8 @@
  * all from the n-th on. It counts the calls whether it fails one or not.
  *
  * FAULT_PROGRAM: whose calls, a name without folders.
- * FAULT_KIND: read, write, sync, rename, open, make, stat, list, map, memory, socket, thread, lock.
+ * FAULT_KIND: read, write, sync, rename, open, make, stat, list, map, memory, socket, thread, lock,
+ * remove, attribute, close, poll.
  * FAULT_NTH: the first call that fails, from 1; 0: none.
  * FAULT_LAST: the last call that fails; unset: FAULT_NTH.
  * FAULT_ERRNO: the number of the error; 0: the call reads or writes one byte only.
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -47,14 +49,19 @@ enum kind {
 	MEMORY,
 	SOCKET,
 	THREAD,
-	LOCK
+	LOCK,
+	REMOVE,
+	ATTRIBUTE,
+	CLOSE,
+	POLL
 };
 
 static const char *const kinds[] = {
-	[READ] = "read", [WRITE] = "write",   [SYNC] = "sync",     [RENAME] = "rename",
-	[OPEN] = "open", [MAKE] = "make",     [STAT] = "stat",     [LIST] = "list",
-	[MAP] = "map",   [MEMORY] = "memory", [SOCKET] = "socket", [THREAD] = "thread",
-	[LOCK] = "lock",
+	[READ] = "read", [WRITE] = "write",   [SYNC] = "sync",           [RENAME] = "rename",
+	[OPEN] = "open", [MAKE] = "make",     [STAT] = "stat",           [LIST] = "list",
+	[MAP] = "map",   [MEMORY] = "memory", [SOCKET] = "socket",       [THREAD] = "thread",
+	[LOCK] = "lock", [REMOVE] = "remove", [ATTRIBUTE] = "attribute", [CLOSE] = "close",
+	[POLL] = "poll",
 };
 
 static enum kind failing;
@@ -325,6 +332,16 @@ int fstat(int fd, struct stat *st)
 	return fstatat(fd, "", st, AT_EMPTY_PATH);
 }
 
+ssize_t readlinkat(int dir, const char *path, char *to, size_t size)
+{
+	return fails(STAT) ? -1 : syscall(SYS_readlinkat, dir, path, to, size);
+}
+
+ssize_t readlink(const char *path, char *to, size_t size)
+{
+	return readlinkat(AT_FDCWD, path, to, size);
+}
+
 struct dirent *readdir(DIR *dir)
 {
 	struct dirent *(*real)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
@@ -407,6 +424,16 @@ ssize_t recvfrom(int fd, void *to, size_t len, int flags, struct sockaddr *from,
 		       : syscall(SYS_recvfrom, fd, to, len, flags, from, from_len);
 }
 
+int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict len)
+{
+	return fails(SOCKET) ? -1 : (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	return fails(SOCKET) ? -1 : (int)syscall(SYS_setsockopt, fd, level, name, value, len);
+}
+
 ssize_t recv(int fd, void *to, size_t len, int flags)
 {
 	return recvfrom(fd, to, len, flags, NULL, NULL);
@@ -437,6 +464,93 @@ int pipe2(int fds[2], int flags)
 int flock(int fd, int operation)
 {
 	return fails(LOCK) ? -1 : (int)syscall(SYS_flock, fd, operation);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+	return fails(REMOVE) ? -1 : (int)syscall(SYS_unlinkat, dir, path, flags);
+}
+
+int unlink(const char *path)
+{
+	return unlinkat(AT_FDCWD, path, 0);
+}
+
+int rmdir(const char *path)
+{
+	return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+	return fails(ATTRIBUTE) ? -1 : (int)syscall(SYS_fchmod, fd, mode);
+}
+
+int fchmodat(int dir, const char *path, mode_t mode, int flags)
+{
+	int (*real)(int, const char *, mode_t, int) =
+		(int (*)(int, const char *, mode_t, int))dlsym(RTLD_NEXT, "fchmodat");
+
+	return fails(ATTRIBUTE) ? -1 : real(dir, path, mode, flags);
+}
+
+int chmod(const char *path, mode_t mode)
+{
+	return fchmodat(AT_FDCWD, path, mode, 0);
+}
+
+int fchownat(int dir, const char *path, uid_t user, gid_t group, int flags)
+{
+	return fails(ATTRIBUTE) ? -1 : (int)syscall(SYS_fchownat, dir, path, user, group, flags);
+}
+
+int fchown(int fd, uid_t user, gid_t group)
+{
+	return fchownat(fd, "", user, group, AT_EMPTY_PATH);
+}
+
+int utimensat(int dir, const char *path, const struct timespec times[2], int flags)
+{
+	return fails(ATTRIBUTE) ? -1 : (int)syscall(SYS_utimensat, dir, path, times, flags);
+}
+
+int futimens(int fd, const struct timespec times[2])
+{
+	return fails(ATTRIBUTE) ? -1 : (int)syscall(SYS_utimensat, fd, NULL, times, 0);
+}
+
+int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
+{
+	return fails(ATTRIBUTE) ? -1 : (int)syscall(SYS_fsetxattr, fd, name, value, size, flags);
+}
+
+/* As a disk elsewhere that only then says that it is full: the descriptor is gone all the same. */
+int close(int fd)
+{
+	bool fail = fails(CLOSE);
+	int rc = (int)syscall(SYS_close, fd);
+
+	if (fail)
+		errno = number;
+	return fail ? -1 : rc;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	struct timespec wait = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+
+	if (fails(POLL))
+		return -1;
+	return (int)syscall(SYS_ppoll, fds, count, timeout_ms < 0 ? NULL : &wait, NULL, 0);
+}
+
+/* Under _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t size);
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t size)
+{
+	if (count > size / sizeof(*fds))
+		abort();
+	return poll(fds, count, timeout_ms);
 }
 
 int nanosleep(const struct timespec *pause, struct timespec *left)
