@@ -13,7 +13,10 @@ setup() {
 	unset REGISTRY_AUTH_FILE DOCKER_AUTH_CONFIG GPUIMG_AUTH_FILE
 }
 
-teardown() { stop_registry; }
+teardown() {
+	stop_registry
+	[ -z "${MIRROR_PID:-}" ] || kill "$MIRROR_PID" 2>/dev/null || true
+}
 
 # A page as a script; hosts that stand for anybody's are the registry of this test.
 script_of() { # PAGE.md
@@ -145,8 +148,6 @@ program() { # NAME TEXT: in place of one that is not here
 	runs docs/registry.md 7
 	[ -n "$(digest_of trainer 2.3)" ]
 	# one by one, with users as the services want them
-	stop_registry
-	REGISTRY_PID=$MIRROR_PID
 	stop_registry
 	start_registry_auth '$oauthtoken' s3cret-canary
 	for user in 'robot$ml+ci' AWS oauth2accesstoken _json_key ci acme+ci 00000000-0000-0000-0000-000000000000; do
