@@ -251,12 +251,26 @@ static int name_it(struct fs_pending *p, const char *path, struct error *err)
 	return error_set_errno(err, errno, "create %s", path);
 }
 
+/* Disks elsewhere say only now that they are full. */
+static int close_written(struct fs_pending *p, const char *path, struct error *err)
+{
+	int rc = close(p->fd);
+
+	p->fd = -1;
+	return rc == 0 || errno == EINTR ? 0 : error_set_errno(err, errno, "write %s", path);
+}
+
 int fs_pending_commit(struct fs_pending *p, const char *path, mode_t mode, struct error *err)
 {
 	if (fchmod(p->fd, mode) < 0)
 		return error_set_errno(err, errno, "set the mode of %s", path);
 	if (!p->temporary && name_it(p, path, err) < 0)
 		return -1;
+	if (close_written(p, path, err) < 0) {
+		if (!p->temporary) /* it has its name already */
+			unlinkat(p->dirfd, path, 0);
+		return -1;
+	}
 	if (p->temporary && renameat(p->dirfd, p->temporary, p->dirfd, path) < 0)
 		return error_set_errno(err, errno, "rename to %s", path);
 	free(p->temporary);

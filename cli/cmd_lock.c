@@ -124,7 +124,7 @@ static int lock_one(const struct lock_call *call, struct stack *stack, struct er
 		out_note(out, "%s is %s", path, same ? "up to date" : "not up to date");
 		return same ? 0 : 1;
 	}
-	if (!same && fs_write(AT_FDCWD, path, strbuf_slice(&text), 0644, err) < 0)
+	if (!same && fs_write_durable(AT_FDCWD, path, strbuf_slice(&text), 0644, err) < 0)
 		return -1;
 	out_note(out, "%s: %zu inputs locked%s", path, count_inputs(&lock),
 		 same ? ", nothing changed" : "");
