@@ -422,6 +422,8 @@ static const char *token_advice(const struct auth *a, int status)
 {
 	bool ngc = str_equal(a->registry, "nvcr.io");
 
+	if (status == 402 && ngc)
+		return "; the organisation's entitlement or the image's licence is missing";
 	if (status != 401 && status != 403 && status != 400)
 		return "";
 	if (a->credential.kind == CREDENTIAL_NONE)

@@ -111,6 +111,17 @@ static struct stream *open_blob(void *user, struct error *err)
 	return s;
 }
 
+/* Whether the registry has anything of what is to come. */
+static bool has_arrived(struct pusher *p)
+{
+	bool some;
+
+	pthread_mutex_lock(&p->lock);
+	some = p->done_bytes > 0;
+	pthread_mutex_unlock(&p->lock);
+	return some;
+}
+
 static int push_blob(struct push_job *job, struct client *c, struct error *err)
 {
 	static const enum push_state states[] = { [UPLOAD_WAS_THERE] = PUSH_PRESENT,
@@ -127,6 +138,8 @@ static int push_blob(struct push_job *job, struct client *c, struct error *err)
 	struct upload_result result;
 	int rc = upload_blob(&upload, c, &result, err);
 
+	if (rc < 0 && result.line_broke && has_arrived(job->pusher))
+		error_wrap(err, "what arrived is kept, the same call goes on there");
 	job->blob->restarts = result.restarts;
 	job->blob->bytes_resumed = result.resumed;
 	if (rc == 0)
@@ -164,8 +177,6 @@ static void run_job(struct pool_job *base)
 	c = take_client(p);
 	if (push_blob(job, c, &err) < 0) {
 		pthread_mutex_lock(&p->lock);
-		if (err.code == ERROR_NETWORK && client_last_transient(c) && p->done_bytes)
-			error_wrap(&err, "what arrived is kept, the same call goes on there");
 		if (!p->stop)
 			p->first = err;
 		p->stop = true;

@@ -516,6 +516,7 @@ static int recover(struct engine *e, bool *out_done, struct error *err)
 	struct client_answer a = *client_last(e->c);
 	bool local = a.failure == HTTP_FAILURE_LOCAL;
 
+	e->out->line_broke = !a.status && client_last_transient(e->c);
 	if (is_stopped(e) || e->phase == PHASE_OPEN || err->code == ERROR_LIMIT)
 		return -1;
 	if (local && err->code != ERROR_NETWORK) {
@@ -626,8 +627,10 @@ int upload_blob(const struct upload *u, struct client *c, struct upload_result *
 	int rc;
 
 	*out = (struct upload_result){ .how = UPLOAD_WAS_THERE };
-	if (look(&e, &there, err) < 0)
+	if (look(&e, &there, err) < 0) {
+		out->line_broke = !client_last(c)->status && client_last_transient(c);
 		return -1;
+	}
 	if (u->desc->size >= JOURNAL_LEAST)
 		e.journal = journal_open(u->state_dir, &key);
 	if (there) {

@@ -38,6 +38,7 @@ struct upload_result {
 	enum upload_how how;
 	uint64_t resumed;  /* bytes of an earlier process's session */
 	unsigned restarts; /* sessions that were lost */
+	bool line_broke;   /* what went wrong last is the line, or nobody is there */
 };
 
 /*

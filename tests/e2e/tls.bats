@@ -178,3 +178,38 @@ self_signed() {
 		[ "$(digest_of got $kind)" = "$DIGEST" ]
 	done
 }
+
+# NGC as far as its challenge, its key and its refusals are known, under its own name: a proxy takes
+# every name for the persona.
+@test "nvcr.io: the key in NGC_API_KEY, and what is said when it is missing, wrong, or has no right" {
+	local denies words
+	make_certificates
+	certify DNS:nvcr.io -1 1
+	export SSL_CERT_FILE=$REGISTRY_CA
+	PERSONA_TLS=$TLS_DIR start_persona ngc '$oauthtoken' key-canary
+	start_server tcp_relay.py "${REGISTRY##*:}" proxy
+	export HTTPS_PROXY=http://127.0.0.1:$PORT
+	NGC_API_KEY=key-canary run -0 gpuimg push -v oci:layout:v1 docker://nvcr.io/acme/app:1
+	[[ "$output" != *canary* ]]
+	NGC_API_KEY=key-canary gpuimg pull -q nvcr.io/acme/app:1 oci:got:1
+	[ "$(digest_of got 1)" = "$DIGEST" ]
+	run -3 gpuimg pull nvcr.io/acme/app:1 oci:got:2
+	[[ "$output" == *"set NGC_API_KEY"* ]]
+	NGC_API_KEY=old-canary run -3 gpuimg pull nvcr.io/acme/app:1 oci:got:2
+	[[ "$output" == *"the NGC key has expired, was revoked, or is of the wrong kind"* || "$output" == *"the key has expired, was revoked, or is of the wrong kind"* ]]
+	[[ "$output" != *canary* ]]
+	run -3 gpuimg pull --username joe --password-stdin nvcr.io/acme/app:1 oci:got:2 <<<key-canary
+	[[ "$output" == *'NGC wants the literal user name $oauthtoken'* ]]
+	[[ "$output" != *canary* ]]
+	while IFS='|' read -r denies words; do
+		stop_servers
+		PERSONA_DENIES=$denies PERSONA_TLS=$TLS_DIR start_persona ngc '$oauthtoken' key-canary
+		start_server tcp_relay.py "${REGISTRY##*:}" proxy
+		NGC_API_KEY=key-canary HTTPS_PROXY=http://127.0.0.1:$PORT run -3 gpuimg pull nvcr.io/acme/app:1 oci:got:2
+		echo "$output"
+		[[ "$output" == *"$words"* ]]
+	done <<-'END'
+		402|licence
+		403|the key lacks the service or entitlement, or the organisation's name is wrong
+	END
+}

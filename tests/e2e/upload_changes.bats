@@ -28,6 +28,17 @@ INVALID='status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",error="
 	done
 }
 
+@test "U15 401 for ever, whatever the token: two tokens for a request, and then advice" {
+	for kind in docker-registry tokens; do
+		serve_by_token $kind -- "PATCH . * $INVALID"
+		refused
+		echo "$output"
+		[[ "$output" == *401*"check the user name"* ]]
+		[ "$(requests PATCH .)" -le 9 ] # thrice, each with two tokens more
+		[ "$(token_calls)" -le 7 ]
+	done
+}
+
 @test "U12 401 at a PATCH costs no byte of its body" {
 	for kind in docker-registry tokens; do
 		serve_by_token $kind -- "PATCH . 1 $INVALID"
@@ -49,6 +60,31 @@ INVALID='status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",error="
 		[ "$(token_calls)" -ge 2 ]
 		[ "$(token_calls)" -le 10 ]
 		[ "$(jq -s 'map(select(.what == 401 and .path != "/v2/")) | length' "$PROXY/log")" = 0 ]
+	done
+}
+
+@test "a refresh token goes to the token server in a form, and nowhere else" {
+	for kind in docker-registry tokens; do
+		serve_by_token $kind
+		printf '{"auths":{"%s":{"identitytoken":"s3cret-canary"}}}' "$REGISTRY" >"$DOCKER_CONFIG/config.json"
+		push -vv
+		[[ "$output" != *canary* ]]
+		stored
+		[ "$(token_calls)" -ge 1 ]
+		sed -i s/s3cret/wrong/ "$DOCKER_CONFIG/config.json"
+		refused
+		[[ "$output" == *"the token server"*401*"check the user name and the password or token"* ]]
+		[[ "$output" != *canary* ]]
+	done
+}
+
+@test "a scope that is missing is asked for too" {
+	for kind in docker-registry tokens; do
+		serve_by_token $kind -- 'PATCH . 1 status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",scope="repository:other/app:pull",error="insufficient_scope"'
+		push
+		stored
+		[ "$(token_calls)" = 2 ]
+		[ $kind = tokens ] || [[ "$(tail -n 1 "$TOKEN_LOG")" == "repository:$NAME:pull,push repository:other/app:pull" ]]
 	done
 }
 

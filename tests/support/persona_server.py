@@ -2,7 +2,7 @@
 
 Its port (PERSONA_PORT, if that is set) goes to standard output. With PERSONA_TLS, a folder that has
 tls.pem and tls.key, it speaks TLS, and wants a certificate of the client's that clients.pem there
-knows. Blobs are files of DIR/blobs, manifests of DIR/manifests; each
+knows. With PERSONA_DENIES it gives that status for tokens. Blobs are files of DIR/blobs, manifests of DIR/manifests; each
 request is a JSON line of DIR/log: method, path, status, body (bytes read), authorization (its
 scheme). KINDs, as far as uploads of the real ones are known:
 
@@ -178,7 +178,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def give_token(self, query):
         want = "Basic " + base64.b64encode((user + ":" + password).encode()).decode()
-        if self.headers.get("Authorization") != want or (kind == "ngc" and "via" not in query):
+        if "PERSONA_DENIES" in os.environ:
+            return self.refuse(int(os.environ["PERSONA_DENIES"]), "DENIED")
+        if self.command == "POST":  # a refresh token in a form
+            form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.body = int(self.headers["Content-Length"])
+            if form.get("grant_type") != ["refresh_token"] or form.get("refresh_token") != [password]:
+                return self.refuse(401, "DENIED")
+        elif self.headers.get("Authorization") != want or (kind == "ngc" and "via" not in query):
             return self.refuse(401, "DENIED")
         with lock:
             counter[0] += 1

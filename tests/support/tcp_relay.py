@@ -3,9 +3,9 @@
   reset N      the first N connections are reset once something came; the others are passed on
   alert N      the first connection that sent more than N bytes gets a TLS alert that nobody signed,
                and ends
-  proxy [S]    an HTTP proxy that knows CONNECT only, to ports of 127.0.0.1, whatever the host's
-               name; with S it answers that status instead, with S 0 nothing at all. Each request's
-               first line goes to standard error.
+  proxy [S]    an HTTP proxy that knows CONNECT only, to PORT of 127.0.0.1 or, when that is 0, the
+               port asked for, whatever the host's name; with S it answers that status instead, with
+               S 0 nothing at all. Each request's first line goes to standard error.
   full 4|6     nobody, at PORT of 127.0.0.1 or ::1: connections get no answer, not even a refusal
 """
 import socket
@@ -65,7 +65,7 @@ def serve(client, number):
             client.sendall(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % (ARGUMENT or 405))
             client.close()
             return
-        port = int(line.split(" ")[1].rsplit(":", 1)[1])
+        port = PORT or int(line.split(" ")[1].rsplit(":", 1)[1])
         client.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
     server = socket.create_connection(("127.0.0.1", port))
     threading.Thread(target=pass_on, args=(client, server, MODE == "alert"), daemon=True).start()

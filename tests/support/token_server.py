@@ -56,13 +56,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
-        with open(folder + "/log", "a") as log:
-            log.write(" ".join(query.get("scope", [])) + "\n")
         want = "Basic " + base64.b64encode((user + ":" + password).encode()).decode()
-        if self.headers.get("Authorization") != want:
+        self.give(query.get("scope", []), self.headers.get("Authorization") == want)
+
+    def do_POST(self):
+        """A refresh token, which is the password here, in a form."""
+        form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        good = form.get("grant_type") == ["refresh_token"] and form.get("refresh_token") == [password]
+        self.give(form.get("scope", [""])[0].split(), good)
+
+    def give(self, scopes, good):
+        with open(folder + "/log", "a") as log:
+            log.write(" ".join(scopes) + "\n")
+        if not good:
             self.answer(401, {"details": "incorrect username or password"})
         else:
-            answer = {"token": sign(query.get("scope", [])), "expires_in": life}
+            answer = {"token": sign(scopes), "expires_in": life}
             if skew is not None:
                 answer["issued_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + skew))
             self.answer(200, answer)
