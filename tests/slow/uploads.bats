@@ -73,12 +73,10 @@ serve_by() {
 }
 
 @test "U36 registries behind one name with different secrets: the advice names http.secret" {
-	local first=$REGISTRY
 	serve_by replicas
 	run -3 gpuimg push -j 1 oci:layout:v1 "docker://$REGISTRY/a:1"
 	[[ "$output" == *"need a common http.secret"* ]]
 	# docker-registry itself: two of them with one storage, which nginx asks in turn
-	start_registry
 	stop_registry
 	sed -i "s|rootdirectory: [^}]*}|rootdirectory: $WORK/common}|; s/secret: x/secret: one/" "$REGISTRY_DIR/config.yml"
 	start_two
