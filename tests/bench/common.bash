@@ -31,7 +31,7 @@ PY
 
 # round NAME CMD…: timed; over all rounds of that name the least seconds are kept in ${wall[NAME]} and
 # ${busy[NAME]} (user and system), and the most memory in ${memory[NAME]}. What is compared is run in turn,
-# twice: the first that touches much memory on a virtual machine pays for all the others.
+# twice or more: the first that touches much memory on a virtual machine pays for all the others.
 declare -A wall busy memory
 round() {
 	local name=$1
