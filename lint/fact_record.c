@@ -10,7 +10,7 @@ _Static_assert(sizeof(void *) != 8 ||
 		       (sizeof(struct file_facts) == 152 && sizeof(struct elf_facts) == 184 &&
 			sizeof(struct gpu_code) == 56 && sizeof(struct gpu_row) == 56 &&
 			sizeof(struct secret_facts) == 56 && sizeof(struct package_facts) == 40 &&
-			sizeof(struct package) == 72),
+			sizeof(struct package) == 80),
 	       "fields of facts that records do not know of");
 
 /* One walk over the fields for both directions: `out` is written to, or `in` read from. */
@@ -283,6 +283,7 @@ static void packages(struct codec *c, struct package_facts *p)
 		text(c, &items[i].license);
 		NUMBER(c, items[i].bytes);
 		NUMBER(c, items[i].file_count);
+		NUMBER(c, items[i].record_only);
 	}
 	files = ARRAY(c, p->files, p->file_count);
 	for (size_t i = 0; i < p->file_count && !is_bad(c); i++) {

@@ -73,10 +73,14 @@ static void add_list(struct facts *facts, const struct map *by_name,
 		     const struct package_facts *from, const char *path)
 {
 	size_t at = (uintptr_t)map_get(by_name, from->items[0].name);
+	struct package *p;
 
 	if (!at--)
 		return; /* removed, its configuration left */
-	facts->packages.items[at].file_count += from->items[0].file_count;
+	p = &facts->packages.items[at];
+	/* of several architectures each has a list */
+	p->record_only = (!p->file_count || p->record_only) && from->items[0].record_only;
+	p->file_count += from->items[0].file_count;
 	add_files(facts, from, path, at);
 }
 

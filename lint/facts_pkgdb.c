@@ -72,6 +72,24 @@ static int compare_files(const void *a, const void *b)
 	return order ? order : x->package < y->package ? -1 : x->package > y->package;
 }
 
+/* Whether a package has nothing but documentation, and the folders that it lies in. */
+static bool has_documentation_only(const struct pkgdb_package *p)
+{
+	static const char *const folders[] = { "/usr", "/usr/share", "/usr/share/doc",
+					       "/usr/share/licenses" };
+
+	for (size_t i = 0; i < p->file_count; i++) {
+		bool fits = str_starts(p->files[i], "/usr/share/doc/") ||
+			    str_starts(p->files[i], "/usr/share/licenses/");
+
+		for (size_t k = 0; k < ARRAY_LEN(folders) && !fits; k++)
+			fits = str_equal(p->files[i], folders[k]);
+		if (!fits)
+			return false;
+	}
+	return true;
+}
+
 /* What is kept of a database, whose own texts are in another arena. */
 static void keep(const struct pkgdb *db, struct arena *arena, struct package_facts *out)
 {
@@ -91,6 +109,8 @@ static void keep(const struct pkgdb *db, struct arena *arena, struct package_fac
 			.license = arena_strdup(arena, p->license),
 			.bytes = p->bytes,
 			.file_count = p->file_count,
+			/* a list has no version */
+			.record_only = !*p->version && has_documentation_only(p),
 		};
 		for (size_t k = 0; k < p->file_count; k++)
 			count += is_wanted(p->files[k]);

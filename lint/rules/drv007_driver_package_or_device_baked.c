@@ -42,7 +42,7 @@ static void check_packages(const struct rule *rule, const struct facts *facts,
 {
 	const struct package *first = NULL;
 	const char *names = "";
-	size_t count = 0;
+	size_t count = 0, records = 0;
 	struct finding *f;
 
 	for (size_t i = 0; i < facts->packages.len; i++) {
@@ -52,11 +52,12 @@ static void check_packages(const struct rule *rule, const struct facts *facts,
 			continue;
 		if (!first)
 			first = p;
+		records += p->record_only;
 		if (count++ < 5)
 			names = arena_printf(arena_of(facts), "%s%s%s %s", names,
 					     *names ? ", " : "", p->name, p->version);
 	}
-	if (!first)
+	if (count == records) /* none, or none with a file of its own */
 		return;
 	f = finding_add(found, rule, first->path,
 			facts_layer(facts, facts_resolve(facts, first->path, NULL)), "",
@@ -142,7 +143,8 @@ const struct rule rule_drv007 = {
 	       "the "
 	       "runtime mounts, pull hundreds of megabytes, and come back with the next upgrade "
 	       "even "
-	       "where their files were deleted.",
+	       "where their files were deleted. Records alone, in whose lists no file of the "
+	       "driver is, are no fault: what depends on the driver is met by them.",
 	.fix = "Install sub-packages of the toolkit (cuda-cudart-12-4, cuda-nvcc-12-4) rather than "
 	       "cuda, and nothing that depends on cuda-drivers.",
 	.sources = "CUDA Installation Guide, \"Meta Packages\"; NVIDIA/libnvidia-container "

@@ -52,6 +52,28 @@ static void test_dpkg_packages_own_what_their_lists_say_through_links_of_the_roo
 	assert_null(facts_owner(&facts, "/usr/lib/other.so"));
 }
 
+static void test_a_record_without_files_is_told_from_a_package_with_some(void **state)
+{
+	cleanup_facts struct facts facts = { 0 };
+	static const bool want[] = { true, true, false, false, false };
+
+	(void)state;
+	add_file(&facts, "var/lib/dpkg/status",
+		 "Package: a\nVersion: 1\n\nPackage: b\nVersion: 1\n\nPackage: c\nVersion: 1\n\n"
+		 "Package: d\nVersion: 1\n\nPackage: e\nVersion: 1\n");
+	add_file(&facts, "var/lib/dpkg/info/a.list",
+		 "/.\n/usr\n/usr/share\n/usr/share/doc\n"
+		 "/usr/share/doc/a\n/usr/share/doc/a/x\n");
+	add_file(&facts, "var/lib/dpkg/info/b.list", "/.\n");
+	add_file(&facts, "var/lib/dpkg/info/c.list", "/.\n/usr\n/usr/src\n");
+	add_file(&facts, "var/lib/dpkg/info/d:amd64.list", "/.\n/usr\n");
+	add_file(&facts, "var/lib/dpkg/info/d:i386.list", "/.\n/usr\n/usr/lib\n");
+	package_facts_derive(&facts);
+	assert_int_equal(facts.packages.len, ARRAY_LEN(want));
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		assert_int_equal(facts.packages.items[i].record_only, want[i]);
+}
+
 /* Diversions and alternatives: the link is of one package, what it leads to of another. */
 static void test_who_brings_a_link_does_not_own_what_it_leads_to(void **state)
 {
@@ -169,6 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			test_dpkg_packages_own_what_their_lists_say_through_links_of_the_root),
+		cmocka_unit_test(test_a_record_without_files_is_told_from_a_package_with_some),
 		cmocka_unit_test(test_who_brings_a_link_does_not_own_what_it_leads_to),
 		cmocka_unit_test(test_status_d_names_packages_and_their_files),
 		cmocka_unit_test(test_apk_packages_are_facts),
