@@ -14,8 +14,8 @@
 #include "builder/store.h"
 
 /*
- * What was kept under `key`; NULL when there is nothing usable. Stage, requested and toolkit are
- * the caller's to set.
+ * What was kept under `key`; NULL when there is nothing usable. Stage, requested, toolkit and
+ * host are the caller's to set.
  */
 struct component *component_recall(struct store *store, enum component_kind kind,
 				   const struct digest *key) MUST_USE;

@@ -27,6 +27,8 @@ void image_record_key_input(struct digest_state *state, const struct lock_input 
 	layer_key_text(state, in->version);
 	layer_key_u64(state, in->requested);
 	layer_key_u64(state, in->toolkit);
+	if (lock_input_is_hosts(in)) /* else keys stay as they were */
+		layer_key_text(state, "host");
 	key_digest(state, &in->digest);
 }
 

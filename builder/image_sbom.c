@@ -1,5 +1,6 @@
 #include "builder/image_sbom.h"
 
+#include "builder/left_to_host.h"
 #include "builder/plan.h"
 #include "formats/os_release.h"
 #include "formats/pkgdb.h"
@@ -226,8 +227,10 @@ static struct sbom_component *add_component(struct sbom_account *b, const struct
 	row->purl = purl_of(b, c, in);
 	row->url = in ? arena_strdup(arena, in->url) : "";
 	row->has_digest = in != NULL;
-	if (in)
+	if (in) {
 		row->digest = in->digest;
+		row->note = left_to_host(in, arena);
+	}
 	return row;
 }
 

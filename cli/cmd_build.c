@@ -1,6 +1,7 @@
 #include "builder/build.h"
 
 #include "builder/fetch.h"
+#include "builder/left_to_host.h"
 #include "builder/lock.h"
 #include "cli/base_arg.h"
 #include "cli/sbom_arg.h"
@@ -429,6 +430,7 @@ static int build(struct build_call *call, struct texts *to, struct error *err)
 		return error_wrap(err, "build %s", stack_arg_name(call->stack));
 	if (write_sboms(call, &result, err) < 0)
 		return -1;
+	left_to_host_tell(&call->lock, call->in->out);
 	for (size_t i = 0; i < result.warnings.len; i++)
 		out_warn(call->in->out, "%s", result.warnings.items[i]);
 	report(call, &result, to);

@@ -1,6 +1,7 @@
 #include "builder/lock.h"
 
 #include "base/nearest.h"
+#include "builder/left_to_host.h"
 #include "cli/base_arg.h"
 #include "cli/command.h"
 #include "cli/stack_arg.h"
@@ -116,6 +117,7 @@ static int lock_one(const struct lock_call *call, struct stack *stack, struct er
 		return error_wrap(err, "lock %s", stack_arg_name(stack));
 	if (has_old && lock_check_dates(&old, &lock, stack, err) < 0)
 		return error_wrap(err, "lock %s", stack_arg_name(stack));
+	left_to_host_tell(&lock, out);
 	lockfile_write(&lock, &text);
 	if (option_given(call->in, "diff"))
 		return show_diff(call, path, &old, strbuf_slice(&text), err);

@@ -43,6 +43,7 @@ struct sbom_component {
 	const char *license_path;   /* of its text in the image, or NULL */
 	const char *redistribution; /* what the lists say of its libraries, or NULL */
 	const char *purl;           /* or NULL */
+	const char *note;           /* a sentence on what of it is in the image, or NULL */
 	const char *url;            /* where it came from, or "" */
 	bool has_digest;
 	struct digest digest; /* of the package's file */

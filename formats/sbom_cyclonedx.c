@@ -101,6 +101,7 @@ static json_t *component(const struct sbom_component *c)
 	put_property(properties, "gpuimg:files", c->files ? files : NULL);
 	put_property(properties, "gpuimg:kind", kind_words[c->kind]);
 	put_property(properties, "gpuimg:license-text", c->license_path);
+	put_property(properties, "gpuimg:note", c->note);
 	put_property(properties, "gpuimg:redistribution", c->redistribution);
 	put_property(properties, "gpuimg:source-package",
 		     str_equal(c->source, c->name) ? NULL : c->source);

@@ -153,6 +153,8 @@ static void add_component(struct writing *w, const char *root, const struct sbom
 		json_put(o, "sourceInfo", json_text(text));
 	}
 	put_comment(o, c);
+	if (c->note)
+		json_put(o, "comment", json_text(c->note));
 	json_push(w->packages, o);
 	relate(w, root, "CONTAINS", id);
 	for (size_t i = 0; i < c->libraries.len; i++)

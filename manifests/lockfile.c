@@ -21,9 +21,10 @@ static const char *const stack_members[] = {
 };
 static const char *const source_members[] = { "date", "digest", "id", "suite", "type" };
 static const char *const platform_members[] = { "inputs" };
-static const char *const input_members[] = { "arch",  "digest",    "kind", "license",
-					     "name",  "requested", "size", "source",
-					     "stage", "toolkit",   "url",  "version" };
+static const char *const input_members[] = { "arch",    "digest", "host_for",  "kind",
+					     "license", "name",   "requested", "size",
+					     "source",  "stage",  "toolkit",   "url",
+					     "version" };
 
 /* ---- reading ---- */
 
@@ -169,11 +170,15 @@ static int parse_input(struct lockfile *lock, const json_t *object, const char *
 	    get_text(lock, object, where, "arch", false, &out->arch, err) < 0 ||
 	    get_text(lock, object, where, "url", is_package, &out->url, err) < 0 ||
 	    get_text(lock, object, where, "license", false, &out->license, err) < 0 ||
+	    get_text(lock, object, where, "host_for", false, &out->host_for, err) < 0 ||
 	    get_digest(object, where, "digest", &out->digest, err) < 0 ||
 	    json_get_u64(object, where, "size", &out->size, err) < 0 ||
 	    get_flag(object, where, "requested", &out->requested, err) < 0 ||
 	    get_flag(object, where, "toolkit", &out->toolkit, err) < 0)
 		return -1;
+	if (*out->host_for && out->kind != LOCK_DEB)
+		return error_set(err, ERROR_FORMAT,
+				 "%s.host_for: only a Debian package is left to the host", where);
 	if (is_image && is_local_image(out->url))
 		return 0;
 	if (is_package)
@@ -403,6 +408,7 @@ static json_t *input_json(const struct lock_input *in)
 	put_text(object, "arch", in->arch);
 	put_text(object, "url", in->url);
 	put_text(object, "license", in->license);
+	put_text(object, "host_for", in->host_for);
 	put_digest(object, "digest", &in->digest);
 	/* An index may claim more than any file has; such an input never passes its check. */
 	json_put(object, "size", json_integer((json_int_t)MIN(in->size, (uint64_t)INT64_MAX)));

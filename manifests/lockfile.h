@@ -40,7 +40,18 @@ struct lock_input {
 	uint64_t size;        /* bytes; LOCK_TREE: sum of the files */
 	bool requested;       /* named in the manifest, not only wanted by another package */
 	bool toolkit;         /* brought by the stack section: goes under /usr/local/cuda-X.Y */
+	/*
+	 * LOCK_DEB: of the driver, which the host brings, so that only its record goes into the
+	 * image: the package that needs it. "" or NULL: of any other.
+	 */
+	const char *host_for;
 };
+
+/* Of the driver: only its record goes into the image. */
+static inline bool lock_input_is_hosts(const struct lock_input *in)
+{
+	return in->host_for && *in->host_for;
+}
 
 struct lock_platform {
 	const char *platform; /* "linux/amd64" */

@@ -91,7 +91,8 @@ static void one_input(struct diff *d, const struct lock_input *old, const struct
 	else if (!str_equal(old->url, new->url))
 		line(d, "address  %s %s: %s -> %s (stage %s)", in->name, version_or(in), old->url,
 		     new->url, in->stage);
-	else if (old->requested != new->requested || old->toolkit != new->toolkit)
+	else if (old->requested != new->requested || old->toolkit != new->toolkit ||
+		 lock_input_is_hosts(old) != lock_input_is_hosts(new))
 		line(d, "reason   %s %s: wanted otherwise than before (stage %s)", in->name,
 		     version_or(in), in->stage);
 }

@@ -131,7 +131,9 @@ static int add_status(struct strbuf *status, const struct component *c, const st
 {
 	for (size_t k = 0; k < ARRAY_LEN(field_order); k++) {
 		if (str_equal(field_order[k], "Status"))
-			strbuf_adds(status, "Status: install ok installed\n");
+			/* what is the host's is not to come with an upgrade */
+			strbuf_addf(status, "Status: %s ok installed\n",
+				    c->host ? "hold" : "install");
 		else if (str_equal(field_order[k], "Conffiles")) {
 			if (add_conffiles(status, c, err) < 0)
 				return -1;

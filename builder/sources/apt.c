@@ -315,6 +315,7 @@ static int append(struct apt_session *s, const struct roots *roots, const char *
 		const struct deb_package *p = &s->universe.packages.items[c->package];
 		const struct deb_index *index = &s->universe.indexes.items[p->index];
 		cleanup_free char *url = apt_repository_url(index->base, p->filename);
+		bool hosts = deb_is_hosts(p->name) && c->wanted_by != DEB_NONE;
 		struct lock_input input = {
 			.kind = LOCK_DEB,
 			.stage = arena_strdup(a, stage),
@@ -326,6 +327,10 @@ static int append(struct apt_session *s, const struct roots *roots, const char *
 			.size = p->size,
 			.requested = c->requested,
 			.toolkit = from_toolkit(&s->universe, roots, answer, c->package),
+			.host_for =
+				hosts ? arena_slice(a,
+						    s->universe.packages.items[c->wanted_by].name)
+				      : "",
 		};
 
 		if (index->installed)

@@ -319,23 +319,25 @@ static bool all_of(struct slice s, const char *set)
 	return s.len > 0;
 }
 
-bool deb_is_driver(struct slice name)
+bool deb_is_hosts(struct slice name)
 {
 	static const char *const exact[] = {
-		"cuda",          "cuda-drivers",        "libcuda1", "nvidia-open", "nvidia-smi",
-		"nvidia-driver", "nvidia-fabricmanager"
+		"cuda-drivers", "libcuda1",      "nvidia-open",
+		"nvidia-smi",   "nvidia-driver", "nvidia-fabricmanager"
 	};
 	static const char *const begins[] = {
-		"cuda-drivers-",     "cuda-runtime-",
-		"nvidia-driver-",    "nvidia-kernel-",
-		"nvidia-dkms-",      "nvidia-open-",
-		"libnvidia-compute", "nvidia-compute-utils-",
-		"nvidia-utils-",     "libnvidia-ml1",
-		"libcuda1-",         "nvidia-fabricmanager-",
-		"nvidia-headless-",  "libnvidia-decode",
-		"libnvidia-encode",  "libnvidia-ptxjitcompiler",
-		"nvidia-kernel",     "nvidia-legacy-",
-		"nvidia-tesla-",
+		"cuda-drivers-",     "nvidia-driver-",
+		"nvidia-kernel-",    "nvidia-dkms-",
+		"nvidia-open-",      "libnvidia-compute",
+		"nvidia-utils-",     "nvidia-compute-utils-",
+		"libcuda1-",         "libnvidia-ml1",
+		"nvidia-headless-",  "nvidia-fabricmanager-",
+		"libnvidia-encode",  "libnvidia-decode",
+		"nvidia-kernel",     "libnvidia-ptxjitcompiler",
+		"nvidia-tesla-",     "nvidia-legacy-",
+		"libnvidia-gl-",     "libnvidia-cfg1",
+		"libnvidia-common-", "libnvidia-extra-",
+		"libnvidia-fbc1",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(exact); i++) {
@@ -346,7 +348,14 @@ bool deb_is_driver(struct slice name)
 		if (slice_starts(name, begins[i]))
 			return true;
 	}
+	return false;
+}
+
+bool deb_is_driver(struct slice name)
+{
 	/* "cuda-12-6": toolkit and driver in one. */
-	return slice_starts(name, "cuda-") &&
-	       all_of(slice_of(name.data + 5, name.len - 5), "0123456789-");
+	return deb_is_hosts(name) || slice_is(name, "cuda") ||
+	       slice_starts(name, "cuda-runtime-") ||
+	       (slice_starts(name, "cuda-") &&
+		all_of(slice_of(name.data + 5, name.len - 5), "0123456789-"));
 }

@@ -1,6 +1,7 @@
 #include "builder/sources/deb_package.h"
 
 #include "base/map.h"
+#include "builder/sources/deb_record.h"
 #include "builder/sources/deb_relation.h"
 #include "builder/sources/package_file.h"
 #include "builder/sources/package_source.h"
@@ -17,6 +18,7 @@ struct reading {
 	uint64_t written; /* bytes of content so far */
 	struct map paths; /* path → the entry's type + 1, as a pointer */
 	bool has_control;
+	bool record; /* only what the package database and the documentation have */
 };
 
 static int keep_text(struct reading *r, struct stream *s, struct slice *out, struct error *err)
@@ -208,6 +210,8 @@ static int read_data_entry(struct reading *r, const struct tar_entry *e, struct 
 		return -1;
 	if (map_put(&r->paths, e->path, type_mark(e->type)))
 		return 0; /* a folder again */
+	if (r->record && !deb_record_keeps(e))
+		return 0;
 	made = component_add(r->c, e);
 	if (e->type != TAR_FILE)
 		return 0;
@@ -300,16 +304,33 @@ static int read_members(struct reading *r, struct ar_reader *ar, struct error *e
 	return rc;
 }
 
-int deb_read(struct stream *file, struct sink *content, struct component *c, struct error *err)
+static int read_package(struct reading *r, struct stream *file, struct error *err)
 {
 	cleanup_ar_reader struct ar_reader *ar = ar_read_open(file);
-	struct reading r = { .c = c, .content = content };
-	int rc = read_members(&r, ar, err);
+	int rc = read_members(r, ar, err);
 
 	if (rc == 0)
-		rc = sink_finish(content, err);
-	map_release(&r.paths);
+		rc = sink_finish(r->content, err);
+	map_release(&r->paths);
 	return rc;
+}
+
+int deb_read(struct stream *file, struct sink *content, struct component *c, struct error *err)
+{
+	struct reading r = { .c = c, .content = content };
+
+	return read_package(&r, file, err);
+}
+
+int deb_read_record(struct stream *file, struct sink *content, struct component *c,
+		    struct error *err)
+{
+	struct reading r = { .c = c, .content = content, .record = true };
+
+	if (read_package(&r, file, err) < 0)
+		return -1;
+	deb_record_reduce(c);
+	return 0;
 }
 
 struct component *deb_open(struct store *store, const struct lock_input *input, struct error *err)
@@ -317,6 +338,10 @@ struct component *deb_open(struct store *store, const struct lock_input *input, 
 	static const struct package_format format = {
 		.kind = COMPONENT_DEB, .recipe = "deb 1", .listing = "index", .unpack = deb_read
 	};
+	static const struct package_format record = { .kind = COMPONENT_DEB,
+						      .recipe = "deb record 1",
+						      .listing = "index",
+						      .unpack = deb_read_record };
 
-	return package_file_open(store, input, &format, err);
+	return package_file_open(store, input, lock_input_is_hosts(input) ? &record : &format, err);
 }

@@ -22,5 +22,8 @@
  */
 int deb_read(struct stream *file, struct sink *content, struct component *c,
 	     struct error *err) MUST_USE;
+/* The same of a package that the host brings: what deb_record.h leaves of it. */
+int deb_read_record(struct stream *file, struct sink *content, struct component *c,
+		    struct error *err) MUST_USE;
 
 #endif

@@ -77,9 +77,9 @@ static bool meet(struct deb_state *s, uint32_t owner, struct slice group, size_t
 
 static bool meet_needs(struct deb_state *s, uint32_t package, size_t depth)
 {
-	const struct deb_package *p = &s->u->packages.items[package];
-	struct slice fields[] = { p->pre_depends, p->depends }, group;
+	struct slice fields[DEB_NEEDS], group;
 
+	deb_state_needs(s, package, fields);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		while (deb_relation_group(&fields[i], &group)) {
 			if (!meet(s, package, group, depth))
@@ -220,7 +220,9 @@ static int choose_roots(struct deb_state *s, const struct deb_root *roots, size_
 
 		if (s->present[p])
 			continue;
-		objection = deb_state_objection(s, p);
+		objection = deb_is_driver(s->u->packages.items[p].name)
+				    ? "belongs to the driver, which the host brings"
+				    : deb_state_objection(s, p);
 		if (objection)
 			return error_set(err, ERROR_VERDICT, "%s wanted by the manifest %s",
 					 deb_state_name(s, p), objection);
@@ -249,14 +251,14 @@ struct order {
 
 static void visit(struct order *o, uint32_t package, size_t depth)
 {
-	const struct deb_package *p = &o->s->u->packages.items[package];
-	struct slice fields[] = { p->pre_depends, p->depends }, group;
+	struct slice fields[DEB_NEEDS], group;
 	uint32_t place = o->position[package];
 	struct deb_choice choice;
 
 	if (!place || o->visited[place - 1])
 		return;
 	o->visited[place - 1] = true;
+	deb_state_needs(o->s, package, fields);
 	for (size_t i = 0; i < ARRAY_LEN(fields) && depth < DEPTH_LIMIT; i++) {
 		while (deb_relation_group(&fields[i], &group)) {
 			uint32_t q = deb_state_holds(o->s, package, group);
@@ -295,9 +297,9 @@ static void choose_required(struct deb_state *s, size_t from)
 
 	for (size_t i = from; i < s->chosen.len; i++) {
 		uint32_t owner = s->chosen.items[i].package;
-		const struct deb_package *p = &s->u->packages.items[owner];
-		struct slice fields[] = { p->pre_depends, p->depends }, group;
+		struct slice fields[DEB_NEEDS], group;
 
+		deb_state_needs(s, owner, fields);
 		for (size_t k = 0; k < ARRAY_LEN(fields); k++) {
 			while (deb_relation_group(&fields[k], &group)) {
 				if (deb_state_holds(s, owner, group) != DEB_NONE)

@@ -37,11 +37,10 @@ static const struct goal *push_goal(struct search *w, uint32_t owner, struct sli
 /* The groups of a package before what is on the agenda, in the order written. */
 static const struct goal *push_needs(struct search *w, uint32_t package, const struct goal *next)
 {
-	const struct deb_package *p = &w->s->u->packages.items[package];
-	struct slice fields[] = { p->pre_depends, p->depends };
+	struct slice fields[DEB_NEEDS], group;
 	VEC(struct slice) groups = { 0 };
-	struct slice group;
 
+	deb_state_needs(w->s, package, fields);
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		while (deb_relation_group(&fields[i], &group))
 			vec_push(&groups, group);

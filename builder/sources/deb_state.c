@@ -266,6 +266,15 @@ static uint32_t rival(const struct deb_state *s, uint32_t package, uint32_t repl
 	return DEB_NONE;
 }
 
+void deb_state_needs(const struct deb_state *s, uint32_t package, struct slice out[DEB_NEEDS])
+{
+	const struct deb_package *p = package_at(s, package);
+	bool hosts = deb_is_hosts(p->name);
+
+	out[0] = hosts ? (struct slice){ 0 } : p->pre_depends;
+	out[1] = hosts ? (struct slice){ 0 } : p->depends;
+}
+
 static const char *objection(struct deb_state *s, const char *what, uint32_t other)
 {
 	return arena_printf(&s->arena, "%s %s", what, deb_state_name(s, other));
@@ -276,8 +285,6 @@ const char *deb_state_objection(struct deb_state *s, uint32_t package)
 	const struct deb_package *p = package_at(s, package);
 	uint32_t replaced = installed_version(s, package), other;
 
-	if (deb_is_driver(p->name))
-		return "belongs to the driver, which the host brings";
 	if (!p->sha256.len && !s->u->indexes.items[p->index].installed)
 		return "has no Filename, Size and SHA256 in its index";
 	other = rival(s, package, replaced);
@@ -401,6 +408,24 @@ static void add_providers(struct deb_state *s, const struct deb_relation *r,
 	}
 }
 
+/* The host's driver last, else as they are. */
+static void put_hosts_last(const struct deb_state *s, struct deb_options *out)
+{
+	size_t count = out->packages.len, kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t at = out->packages.items[i];
+
+		if (deb_is_hosts(package_at(s, at)->name))
+			vec_push(&out->packages, at);
+		else
+			out->packages.items[kept++] = at;
+	}
+	for (size_t i = count; i < out->packages.len; i++)
+		out->packages.items[kept++] = out->packages.items[i];
+	out->packages.len = count;
+}
+
 void deb_state_options(struct deb_state *s, uint32_t owner, struct slice group,
 		       struct deb_options *out, struct deb_failure *failure)
 {
@@ -424,4 +449,5 @@ void deb_state_options(struct deb_state *s, uint32_t owner, struct slice group,
 			       arena_printf(&s->arena, "no source has %.*s", (int)r.name.len,
 					    (const char *)r.name.data));
 	}
+	put_hosts_last(s, out);
 }

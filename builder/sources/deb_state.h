@@ -53,10 +53,19 @@ void deb_state_choose(struct deb_state *s, uint32_t package, uint32_t wanted_by)
 void deb_state_undo(struct deb_state *s, size_t mark);
 /* The present package that meets one alternative of a group for `owner`, or DEB_NONE. */
 uint32_t deb_state_holds(const struct deb_state *s, uint32_t owner, struct slice group);
+/*
+ * What has to be met for `package`: its Pre-Depends and its Depends. Of the host's driver nothing,
+ * which works where the host has it.
+ */
+enum { DEB_NEEDS = 2 };
+void deb_state_needs(const struct deb_state *s, uint32_t package, struct slice out[DEB_NEEDS]);
 /* Why `package` cannot join what is present (arena), or NULL when it can. */
 const char *deb_state_objection(struct deb_state *s, uint32_t package);
 
-/* The packages that may be taken for a group, in the order of preference. */
+/*
+ * The packages that may be taken for a group, in the order of preference: apt's, but the host's
+ * driver last.
+ */
 struct deb_options {
 	VEC(uint32_t) packages;
 };

@@ -329,7 +329,8 @@ int deb_universe_add(struct deb_universe *u, const struct deb_index *index, stru
 		struct deb_package p;
 
 		pick_fields(&stanza, f);
-		if (index->installed && !slice_is(f[F_STATUS], "install ok installed"))
+		if (index->installed && !slice_is(f[F_STATUS], "install ok installed") &&
+		    !slice_is(f[F_STATUS], "hold ok installed"))
 			continue;
 		if (read_package(f, index->label_text, line, &p, err) < 0)
 			return -1;

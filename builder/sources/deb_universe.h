@@ -99,7 +99,7 @@ void deb_universe_release(struct deb_universe *u);
 /*
  * Add the packages of an index, read from `text`, which is borrowed. Those of other architectures
  * than the words of `archs` are left out; NULL: native and "all". An installed index takes only
- * what is "install ok installed".
+ * what is "install ok installed", or held so.
  * Errors: ERROR_FORMAT a stanza without a proper name, version or architecture, or a file name,
  * digest or size that is not one; ERROR_LIMIT more than 1,000,000 packages.
  */
@@ -159,8 +159,13 @@ uint32_t deb_find(struct deb_universe *u, const struct deb_spec *spec, const cha
 uint32_t deb_find_provider(struct deb_universe *u, const struct deb_spec *spec, const char *id);
 /*
  * True for names that bring a driver into an image (cuda, cuda-drivers…, cuda-12-6, nvidia-driver…,
- * libcuda1 …): drivers belong to the host.
+ * libcuda1 …): drivers belong to the host, so a manifest cannot name them.
  */
 bool deb_is_driver(struct slice name);
+/*
+ * Those of them that are the driver, and nothing besides: not cuda or cuda-12-6, of which the
+ * toolkit hangs. Where others depend on one, its record alone is taken (see deb_record.h).
+ */
+bool deb_is_hosts(struct slice name);
 
 #endif

@@ -75,5 +75,6 @@ struct component *package_file_open(struct store *store, const struct lock_input
 	c->stage = arena_strdup(&c->arena, input->stage);
 	c->requested = input->requested;
 	c->toolkit = input->toolkit;
+	c->host = lock_input_is_hosts(input);
 	return c;
 }

@@ -115,6 +115,61 @@ static void test_a_package_becomes_a_component(void **state)
 	assert_string_equal(strbuf_text(&content), "helloworld!");
 }
 
+/* What is left of a package that the host brings. */
+static void test_the_record_of_a_package_has_its_documentation_only(void **state)
+{
+	static const char *const left[] = { "usr",
+					    "usr/share",
+					    "usr/share/doc",
+					    "usr/share/doc/cuda",
+					    "usr/share/doc/cuda/copyright",
+					    "usr/share/doc/cuda/news" };
+	cleanup_strbuf struct strbuf deb = { 0 }, data = { 0 }, tar = { 0 }, content = { 0 };
+	cleanup_component struct component *c = component_new(COMPONENT_DEB, "", "");
+	cleanup_stream struct stream *file = NULL;
+	cleanup_sink struct sink *sink = sink_memory(&content);
+	struct error err = { 0 };
+
+	(void)state;
+	add_entry(&tar, '0', "./control", "",
+		  "Package: cuda\nVersion: 1\nArchitecture: amd64\nInstalled-Size: 9\n"
+		  "depends: a,\n b\nPre-Depends: c\nConflicts: d\nRecommends: e\n"
+		  "Suggests: f\nDescription: x\n more\n");
+	add_entry(&tar, '0', "./postinst", "", "#!/bin/sh\nldconfig\n");
+	add_entry(&tar, '0', "./conffiles", "", "/etc/cuda.conf\n");
+	add_entry(&tar, '0', "./triggers", "", "activate-noawait ldconfig\n");
+	add_entry(&tar, '0', "./shlibs", "", "libcuda 1 cuda\n");
+	add_entry(&tar, '0', "./md5sums", "",
+		  "00000000000000000000000000000000  usr/lib/libcuda.so.1\n"
+		  "11111111111111111111111111111111  usr/share/doc/cuda/copyright\n");
+	strbuf_add_zeros(&tar, 1024);
+	add_member(&deb, "debian-binary", slice_str("2.0\n"));
+	add_member(&deb, "control.tar", strbuf_slice(&tar));
+	add_entry(&data, '5', "./usr/", "", "");
+	add_entry(&data, '5', "./usr/lib/", "", "");
+	add_entry(&data, '0', "./usr/lib/libcuda.so.1", "", "library");
+	add_entry(&data, '5', "./usr/share/", "", "");
+	add_entry(&data, '5', "./usr/share/doc/", "", "");
+	add_entry(&data, '5', "./usr/share/doc/cuda/", "", "");
+	add_entry(&data, '0', "./usr/share/doc/cuda/copyright", "", "text");
+	add_entry(&data, '1', "./usr/share/doc/cuda/again", "./usr/lib/libcuda.so.1", "");
+	add_entry(&data, '2', "./usr/share/doc/cuda/news", "copyright", "");
+	add_entry(&data, '0', "./usr/share/docs", "", "other");
+	strbuf_add_zeros(&data, 1024);
+	add_member(&deb, "data.tar", strbuf_slice(&data));
+	file = stream_memory(strbuf_slice(&deb));
+	assert_ok(deb_read_record(file, sink, c, &err), err);
+	assert_int_equal(c->entries.len, ARRAY_LEN(left));
+	for (size_t i = 0; i < ARRAY_LEN(left); i++)
+		assert_string_equal(c->entries.items[i].tar.path, left[i]);
+	assert_string_equal(strbuf_text(&content), "text");
+	assert_true(slice_is(c->control, "Package: cuda\nVersion: 1\nArchitecture: amd64\n"
+					 "Conflicts: d\nDescription: x\n more\n"));
+	assert_true(slice_is(c->md5sums,
+			     "11111111111111111111111111111111  usr/share/doc/cuda/copyright\n"));
+	assert_int_equal(c->conffiles.len + c->triggers.len + c->scripts.len + c->controls.len, 0);
+}
+
 static void test_entries_are_as_packaged(void **state)
 {
 	cleanup_strbuf struct strbuf deb = { 0 }, content = { 0 };
@@ -410,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_package_becomes_a_component),
+		cmocka_unit_test(test_the_record_of_a_package_has_its_documentation_only),
 		cmocka_unit_test(test_entries_are_as_packaged),
 		cmocka_unit_test(test_names_that_leave_the_root_are_refused),
 		cmocka_unit_test(test_files_below_a_link_of_the_package_are_refused),

@@ -310,13 +310,71 @@ static void test_the_story_names_every_alternative(void **state)
 					       "    no source has gone\n");
 }
 
-static void test_driver_packages_are_never_taken(void **state)
+static void test_a_driver_package_that_is_asked_for_is_refused(void **state)
 {
 	(void)state;
-	expect_refusal(SET("tool 1;Depends: cuda-drivers", "cuda-drivers 580"), "tool",
-		       "cuda-drivers 580 belongs to the driver");
+	expect_refusal(SET("cuda-drivers 580"), "cuda-drivers",
+		       "cuda-drivers 580 wanted by the manifest belongs to the driver, which the "
+		       "host brings");
+	expect_refusal(SET("cuda-12-6 1"), "cuda-12-6", "belongs to the driver");
+	expect_refusal(SET("tool 1;Depends: libcuda1", "libcuda1 1"), "tool libcuda1",
+		       "libcuda1 1 wanted by the manifest belongs to the driver");
+}
+
+static void test_a_driver_package_that_is_needed_is_taken_without_its_needs(void **state)
+{
+	(void)state;
+	expect(SET("tool 1;Depends: libcuda1 (>= 2)",
+		   "libcuda1 2;Pre-Depends: dkms;Depends: firmware, gone;Recommends: x11", "dkms 1",
+		   "firmware 1", "x11 1"),
+	       "tool", "libcuda1 tool*");
+	expect(SET("tool 1;Pre-Depends: libcuda.so.1",
+		   "libcuda1 2;Provides: libcuda.so.1;Depends: gone"),
+	       "tool", "libcuda1 tool*");
+	expect_refusal(SET("tool 1;Depends: libcuda1 (>= 3)", "libcuda1 2"), "tool",
+		       "libcuda1 2 is not >= 3");
+	expect(SET("tool 1;Recommends: libcuda1", "libcuda1 2"), "tool", "tool*");
+	/* the toolkit hangs of it: not the driver itself */
+	expect(SET("tool 1;Depends: cuda-runtime-12-6",
+		   "cuda-runtime-12-6 1;Depends: cuda-libraries-12-6, cuda-drivers (>= 560)",
+		   "cuda-libraries-12-6 1", "cuda-drivers 560;Depends: nvidia-driver"),
+	       "tool", "cuda-libraries-12-6 cuda-drivers cuda-runtime-12-6 tool*");
+}
+
+static void test_of_alternatives_the_driver_is_the_last(void **state)
+{
+	(void)state;
 	expect(SET("tool 1;Depends: libcuda1 | cuda-compat", "libcuda1 1", "cuda-compat 1"), "tool",
 	       "cuda-compat tool*");
+	expect(SET("tool 1;Depends: libcuda1 | cuda-compat", "libcuda1 1",
+		   "cuda-compat 1;Depends: gone"),
+	       "tool", "libcuda1 tool*");
+	expect(SET("tool 1;Depends: libnvidia-compute-535 | libnvidia-compute-550 | gone",
+		   "libnvidia-compute-550 1", "libnvidia-compute-535 1"),
+	       "tool", "libnvidia-compute-535 tool*");
+	/* what finds no set at first is searched for, with the same rule */
+	expect(SET("tool 1;Depends: a | b, c", "a 1", "b 1;Depends: libcuda1",
+		   "libcuda1 1;Depends: gone", "c 1;Depends: d | e", "d 1;Breaks: tool",
+		   "e 1;Conflicts: a"),
+	       "tool", "libcuda1 b e c tool* searched");
+}
+
+static void test_a_driver_package_of_the_base_is_left_as_it_is(void **state)
+{
+	cleanup_universe struct deb_universe u = { .arch = "amd64" };
+	cleanup_strbuf struct strbuf base = { 0 }, text = { 0 }, got = { 0 };
+	const struct deb_index installed = { .id = "base",
+					     .label_text = "status",
+					     .installed = true };
+	struct error err = { 0 };
+
+	(void)state;
+	strbuf_adds(&base, "Package: libcuda1\nVersion: 2\nArchitecture: amd64\n"
+			   "Status: hold ok installed\n\n");
+	assert_ok(deb_universe_add(&u, &installed, strbuf_slice(&base), NULL, &err), err);
+	add_index(&u, &text, SET("tool 1;Depends: libcuda1", "libcuda1 3"), &plain, NULL);
+	assert_ok(resolve(&u, "tool", &got, NULL, &err), err);
+	assert_string_equal(strbuf_text(&got), "tool*");
 }
 
 static void test_driver_names_are_known(void **state)
@@ -329,7 +387,9 @@ static void test_driver_names_are_known(void **state)
 					      "cuda-runtime-12-6",
 					      "nvidia-driver-535",
 					      "libcuda1",
-					      "libnvidia-compute-535" };
+					      "libnvidia-compute-535",
+					      "libnvidia-gl-550" };
+	static const char *const besides[] = { "cuda", "cuda-12-6", "cuda-runtime-12-6" };
 	static const char *const other[] = {
 		"cuda-toolkit-12-6",        "cuda-cudart-12-6", "libcudnn9-cuda-12",
 		"cuda-compat-12-6",         "libcudart12",      "cuda-keyring",
@@ -341,6 +401,9 @@ static void test_driver_names_are_known(void **state)
 		assert_true(deb_is_driver(slice_str(driver[i])));
 	for (size_t i = 0; i < ARRAY_LEN(other); i++)
 		assert_false(deb_is_driver(slice_str(other[i])));
+	for (size_t i = 0; i < ARRAY_LEN(besides); i++)
+		assert_false(deb_is_hosts(slice_str(besides[i])));
+	assert_true(deb_is_hosts(slice_str("libcuda1")));
 }
 
 static void test_architectures_count_as_multi_arch_says(void **state)
@@ -618,7 +681,10 @@ int main(void)
 		cmocka_unit_test(test_so_does_what_is_required_further_down),
 		cmocka_unit_test(test_the_refusal_tells_the_whole_chain),
 		cmocka_unit_test(test_the_story_names_every_alternative),
-		cmocka_unit_test(test_driver_packages_are_never_taken),
+		cmocka_unit_test(test_a_driver_package_that_is_asked_for_is_refused),
+		cmocka_unit_test(test_a_driver_package_that_is_needed_is_taken_without_its_needs),
+		cmocka_unit_test(test_of_alternatives_the_driver_is_the_last),
+		cmocka_unit_test(test_a_driver_package_of_the_base_is_left_as_it_is),
 		cmocka_unit_test(test_driver_names_are_known),
 		cmocka_unit_test(test_architectures_count_as_multi_arch_says),
 		cmocka_unit_test(test_any_needs_a_package_that_allows_it),

@@ -51,6 +51,17 @@ static void test_packages_are_added_removed_moved_and_changed(void **state)
 	      "  added    d 4 (os, stage run)\n");
 }
 
+static void test_a_package_is_left_to_the_host(void **state)
+{
+#define HOSTS(name)                                                                   \
+	"{\"kind\":\"deb\",\"stage\":\"run\",\"source\":\"os\",\"name\":\"" name      \
+	"\",\"version\":\"1\",\"url\":\"http://mirror.example/" name "\",\"size\":1," \
+	"\"host_for\":\"app\",\"digest\":" DIGEST(A) "}"
+	(void)state;
+	check(LOCK("", "", "", AMD64(DEB("a", "1", A))), LOCK("", "", "", AMD64(HOSTS("a"))), 1,
+	      "linux/amd64\n  reason   a 1: wanted otherwise than before (stage run)\n");
+}
+
 static void test_order_alone_is_a_difference(void **state)
 {
 	(void)state;
@@ -115,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_lock_does_not_differ_from_itself),
 		cmocka_unit_test(test_packages_are_added_removed_moved_and_changed),
+		cmocka_unit_test(test_a_package_is_left_to_the_host),
 		cmocka_unit_test(test_order_alone_is_a_difference),
 		cmocka_unit_test(test_platforms_come_and_go),
 		cmocka_unit_test(test_keys_stack_and_sources_are_told),
