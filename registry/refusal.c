@@ -44,9 +44,23 @@ static const char *advice_401(const struct refusal *about)
 	return "check the user name and the password or token";
 }
 
+/* nvcr.io has ORGANISATION/IMAGE and ORGANISATION/TEAM/IMAGE, and no way to make other names. */
+static bool ngc_knows_no_such_name(const struct refusal *about)
+{
+	size_t parts = 1;
+
+	for (const char *s = about->repository; *s; s++)
+		parts += *s == '/';
+	return str_equal(about->registry, "nvcr.io") && (parts < 2 || parts > 3);
+}
+
 static const char *advice(const struct refusal *about, int status)
 {
 	bool ngc = str_equal(about->registry, "nvcr.io");
+
+	if ((status == 403 || status == 404) && ngc_knows_no_such_name(about))
+		return "a name on nvcr.io has two or three parts, ORGANISATION/IMAGE or "
+		       "ORGANISATION/TEAM/IMAGE";
 
 	switch (status) {
 	case 401:

@@ -66,10 +66,10 @@ static struct slice reduce_md5sums(struct arena *arena, struct slice sums)
 	struct slice line;
 
 	while (sums.len && slice_cut(&sums, '\n', &line)) {
-		cleanup_free char *path =
-			line.len > SUM_BYTES ? xstrndup((const char *)line.data + SUM_BYTES,
-							line.len - SUM_BYTES)
-					     : xstrdup("");
+		cleanup_free char *path = line.len > SUM_BYTES
+						  ? xstrndup((const char *)line.data + SUM_BYTES,
+							     line.len - SUM_BYTES)
+						  : xstrdup("");
 
 		if (is_documentation(path))
 			strbuf_addf(&out, "%.*s\n", (int)line.len, (const char *)line.data);

@@ -257,3 +257,23 @@ ranges() { jq -rs --arg d "$(big)" '[.[] | select(.path | endswith($d)) | .range
 	run -3 gpuimg pull "$REGISTRY/app:v1" oci:got:v3
 	[[ "$output" == *"me.cert: there is no key with it"* ]]
 }
+
+@test "progress: each blob and all in JSON; a bar with rate and time left on a terminal; none in CI's logs or when quiet" {
+	need script
+	pull_server slow 2500000
+	local all
+	all=$(cat layout/blobs/sha256/* | wc -c)
+	run -0 --separate-stderr gpuimg pull --progress json "$REGISTRY/app:v1" oci:a:v1
+	[ "$output" = "$DIGEST" ]
+	jq -es --arg d "$(big | cut -c1-12)" --argjson all "$all" '
+		(map(.progress == "pull" and .total_bytes <= $all and .done_bytes <= .total_bytes) | all) and
+		(map(.done_bytes) | . == sort) and (last | .done_bytes == .total_bytes) and
+		(map(select(.name | startswith("sha256:" + $d))) | length > 2 and (last.name | endswith(" 100%")))' < <(grep '^{' <<<"$stderr")
+	# A terminal: what moved, how fast, how long still, of which blob how much; one line, rewritten.
+	run -0 script -qec "env -u CI '$GPUIMG' pull --store s1 $REGISTRY/app:v1 oci:b:v1" /dev/null
+	[[ "$output" == *$'\r\033[K'*"pull: "*" of "*"/s, "[0-9]*" s left  sha256:"*"%"* ]]
+	run -0 script -qec "env CI=true '$GPUIMG' pull --store s2 $REGISTRY/app:v1 oci:c:v1" /dev/null
+	[[ "$output" == *"$DIGEST"* && "$output" != *$'\033'* && "$output" != *"%"* ]]
+	run -0 --separate-stderr gpuimg pull -q --store s3 "$REGISTRY/app:v1" oci:d:v1
+	[ -z "$stderr" ]
+}

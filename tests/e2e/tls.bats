@@ -201,6 +201,10 @@ self_signed() {
 	run -3 gpuimg pull --username joe --password-stdin nvcr.io/acme/app:1 oci:got:2 <<<key-canary
 	[[ "$output" == *'NGC wants the literal user name $oauthtoken'* ]]
 	[[ "$output" != *canary* ]]
+	NGC_API_KEY=key-canary run -3 gpuimg pull nvcr.io/acme/no-team/none:1 oci:got:2
+	[[ "$output" == *"check the name and the tag"* ]]
+	NGC_API_KEY=key-canary run -3 gpuimg pull nvcr.io/acme/team/sub/app:1 oci:got:2
+	[[ "$output" == *"two or three parts, ORGANISATION/IMAGE or ORGANISATION/TEAM/IMAGE"* ]]
 	while IFS='|' read -r denies words; do
 		stop_servers
 		PERSONA_DENIES=$denies PERSONA_TLS=$TLS_DIR start_persona ngc '$oauthtoken' key-canary
