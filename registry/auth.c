@@ -499,28 +499,52 @@ static void refresh_form(const struct auth *a, const char *const *scopes, struct
 	http_encode(form, a->credential.secret);
 }
 
+static int ask_by_form(struct auth *a, struct http_client *http, const char *const *scopes,
+		       struct http_response *r, struct error *err)
+{
+	static const char *const headers[] = { "Content-Type: application/x-www-form-urlencoded",
+					       NULL };
+	cleanup(strbuf_wipe) struct strbuf form = { 0 };
+	struct http_request request = {
+		.method = "POST", .url = a->realm, .headers = headers, .body_limit = TOKEN_BYTES_MAX
+	};
+
+	refresh_form(a, scopes, &form);
+	return ask_token_server(a, http, &request, strbuf_slice(&form), r, err);
+}
+
+static int ask_by_address(struct auth *a, struct http_client *http, const char *const *scopes,
+			  struct http_response *r, struct error *err)
+{
+	cleanup_free char *url = token_url(a->realm, a->service, scopes);
+	bool secret = a->credential.kind == CREDENTIAL_PASSWORD ||
+		      a->credential.kind == CREDENTIAL_IDENTITY_TOKEN;
+	cleanup_auth_header char *basic = secret ? credential_basic(&a->credential) : NULL;
+	struct http_request request = {
+		.method = "GET", .url = url, .authorization = basic, .body_limit = TOKEN_BYTES_MAX
+	};
+
+	return ask_token_server(a, http, &request, (struct slice){ 0 }, r, err);
+}
+
+/* Token servers that have no form say one of these; they take the refresh token as a password. */
+static bool knows_no_form(const struct http_response *r)
+{
+	return r->status == 400 || r->status == 401 || r->status == 404 || r->status == 405;
+}
+
 static int fetch_token(struct auth *a, struct http_client *http, const char *const *scopes,
 		       struct token *out, struct error *err)
 {
-	static const char *const form_headers[] = {
-		"Content-Type: application/x-www-form-urlencoded", NULL
-	};
-	bool refresh = a->credential.kind == CREDENTIAL_IDENTITY_TOKEN;
-	cleanup_free char *get_url = token_url(a->realm, a->service, scopes);
-	cleanup_auth_header char *basic = NULL;
-	cleanup(strbuf_wipe) struct strbuf form = { 0 };
 	cleanup_response struct http_response r = { 0 };
-	struct http_request request = { .method = refresh ? "POST" : "GET",
-					.url = refresh ? a->realm : get_url,
-					.headers = refresh ? form_headers : NULL,
-					.body_limit = TOKEN_BYTES_MAX };
-	int rc;
+	bool form = a->credential.kind == CREDENTIAL_IDENTITY_TOKEN;
+	int rc = form ? ask_by_form(a, http, scopes, &r, err) : -1;
 
-	if (a->credential.kind == CREDENTIAL_PASSWORD)
-		request.authorization = basic = credential_basic(&a->credential);
-	if (refresh)
-		refresh_form(a, scopes, &form);
-	if (ask_token_server(a, http, &request, strbuf_slice(&form), &r, err) < 0)
+	if (rc < 0 && (!form || knows_no_form(&r))) {
+		*err = (struct error){ 0 };
+		rc = ask_by_address(a, http, scopes, &r, err);
+	}
+	if (rc < 0)
 		return -1;
 	rc = token_parse(strbuf_slice(&r.body), out, err);
 	if (r.body.data)

@@ -45,7 +45,7 @@ char *credential_basic(const struct credential *c)
 	cleanup(wipe_strbuf) struct strbuf plain = { 0 };
 	struct strbuf out = { 0 };
 
-	strbuf_addf(&plain, "%s:%s", c->username, c->secret);
+	strbuf_addf(&plain, "%s:%s", c->username ? c->username : "<token>", c->secret);
 	strbuf_adds(&out, "Basic ");
 	base64_encode(strbuf_slice(&plain), &out);
 	return strbuf_steal(&out);

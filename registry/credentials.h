@@ -25,7 +25,7 @@ enum credential_kind {
 
 struct credential {
 	enum credential_kind kind;
-	char *username; /* CREDENTIAL_PASSWORD */
+	char *username; /* CREDENTIAL_PASSWORD; may be NULL for others */
 	char *secret;
 	char *origin; /* where it was found, for texts: a path, "--username", "NGC_API_KEY" */
 };
@@ -68,7 +68,8 @@ int credential_parse_helper(struct slice text, struct credential *out, struct er
 char *credential_key_host(const char *key);
 /* The key under which docker keeps a registry. */
 const char *credential_key(const char *registry);
-/* "Basic …" of a password credential; heap. */
+/* "Basic …" of a password credential, or of a refresh token as docker sends it, with "<token>" as
+ * the user's name; heap. */
 char *credential_basic(const struct credential *c);
 
 #endif

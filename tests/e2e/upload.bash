@@ -38,7 +38,7 @@ serve_by() {
 
 # The same behind a proxy, with a token server, whose calls token_calls counts: serve_by_token KIND
 # [LIFE_S [SKEW_S]] [-- RULE...]. REALM in a rule is the token server's address. The life of a
-# persona's tokens is its kind's. TOKEN_FAULTS are rules for the way to the token server.
+# persona's tokens is its kind's. TOKEN_FAULTS are rules for the way to the token server, TOKEN_USER is whom it knows.
 serve_by_token() {
 	local kind=$1 times=()
 	shift
@@ -49,7 +49,7 @@ serve_by_token() {
 	[ $# -eq 0 ] || shift
 	if [ "$kind" = docker-registry ]; then
 		stop_registry
-		start_registry_token joe s3cret-canary "${times[@]:-300}"
+		start_registry_token "${TOKEN_USER:-joe}" s3cret-canary "${times[@]:-300}"
 		rm -rf state
 		SERVER=$kind NAME=r$BATS_TEST_NUMBER/$kind
 		start_proxy "${@//REALM/$TOKEN_REALM}"

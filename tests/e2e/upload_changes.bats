@@ -76,6 +76,15 @@ INVALID='status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",error="
 		[[ "$output" == *"the token server"*401*"check the user name and the password or token"* ]]
 		[[ "$output" != *canary* ]]
 	done
+	# Where the token server has no form, it is the password of docker's user for such tokens.
+	for status in 400 401 404 405; do
+		TOKEN_USER='<token>' TOKEN_FAULTS=("POST ^/ * status $status")
+		serve_by_token docker-registry
+		printf '{"auths":{"%s":{"identitytoken":"s3cret-canary"}}}' "$REGISTRY" >"$DOCKER_CONFIG/config.json"
+		push -vv
+		[[ "$output" != *canary* ]]
+		stored
+	done
 }
 
 @test "a scope that is missing is asked for too" {
