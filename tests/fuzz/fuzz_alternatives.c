@@ -49,9 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rootfs rootfs = { 0 };
 	struct base_image base = { 0 };
 	struct error err = { 0 };
+	const struct lock_stack solved = { .cuda = "13.0" };
 	struct finish f = { .rootfs = &rootfs,
 			    .platform = { "linux", "amd64", NULL },
-			    .base = &base };
+			    .base = &base,
+			    .solved = &solved };
 
 	slice_cut(&rest, 0, &record);
 	f.metadata = component_new(COMPONENT_FINISH, "metadata", "");
