@@ -168,7 +168,7 @@ aborted_by() {
 			printf '#!/bin/sh\n%s\n' "$script" >bin/docker-credential-test
 			chmod +x bin/docker-credential-test
 			PATH=$WORK/bin:$PATH refused
-			echo "$script: $output"
+			echo "${script//canary/}: $output"
 			[[ "$output" == *"$words"* ]]
 			[[ "$output" != *canary* ]]
 		done <<-'END'

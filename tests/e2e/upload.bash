@@ -112,6 +112,7 @@ wait_held() {
 		[ -e "$PROXY/held" ] && return 0
 		sleep 0.02
 	done
+	echo "nothing was held; the push says: $(cat aside)"
 	return 1
 }
 
