@@ -355,30 +355,23 @@ static json_t *config_json(const struct image_config *config)
 	return out;
 }
 
+/* What a file's facts say of it; NULL: nothing. */
+typedef json_t *file_json_fn(const struct file_facts *f);
+
 /* First lines of scripts: what a runtime starts for them. */
-static json_t *scripts_json(const struct facts *facts)
+static json_t *interpreter_json(const struct file_facts *f)
 {
-	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
-	json_t *out = json_array();
-
-	for (size_t i = 0; i < count; i++) {
-		const struct file_facts *f =
-			nodes[i]->entry.type == TAR_FILE ? node_facts(nodes[i]) : NULL;
-		json_t *one;
-
-		if (!f || !f->shebang)
-			continue;
-		one = json_object();
-		put(one, "path", facts_path(facts, nodes[i]));
-		json_put(one, "interpreter", masked(f->shebang));
-		json_push(out, one);
-	}
-	return out;
+	return f->shebang ? masked(f->shebang) : NULL;
 }
 
 /* Engines of TensorRT, and which TensorRT made each. */
-static json_t *engines_json(const struct facts *facts)
+static json_t *tensorrt_json(const struct file_facts *f)
+{
+	return f->engine ? json_text(f->engine) : NULL;
+}
+
+/* The path of each file of which something is said, and that under `key`. */
+static json_t *files_json(const struct facts *facts, const char *key, file_json_fn *say)
 {
 	size_t count;
 	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
@@ -387,13 +380,13 @@ static json_t *engines_json(const struct facts *facts)
 	for (size_t i = 0; i < count; i++) {
 		const struct file_facts *f =
 			nodes[i]->entry.type == TAR_FILE ? node_facts(nodes[i]) : NULL;
-		json_t *one;
+		json_t *said = f ? say(f) : NULL, *one;
 
-		if (!f || !f->engine)
+		if (!said)
 			continue;
 		one = json_object();
 		put(one, "path", facts_path(facts, nodes[i]));
-		put(one, "tensorrt", f->engine);
+		json_put(one, key, said);
 		json_push(out, one);
 	}
 	return out;
@@ -421,8 +414,8 @@ json_t *inventory_facts(const struct facts *facts)
 	if (facts->config)
 		json_put(out, "config", config_json(facts->config));
 	json_put(out, "tree", inventory_tree(facts));
-	json_put(out, "scripts", scripts_json(facts));
-	json_put(out, "engines", engines_json(facts));
+	json_put(out, "scripts", files_json(facts, "interpreter", interpreter_json));
+	json_put(out, "engines", files_json(facts, "tensorrt", tensorrt_json));
 	json_put(out, "dead", dead_json(facts));
 	json_put(out, "packages", inventory_packages(facts));
 	json_put(out, "package_problems",

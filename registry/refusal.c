@@ -61,7 +61,6 @@ static const char *advice(const struct refusal *about, int status)
 	if ((status == 403 || status == 404) && ngc_knows_no_such_name(about))
 		return "a name on nvcr.io has two or three parts, ORGANISATION/IMAGE or "
 		       "ORGANISATION/TEAM/IMAGE";
-
 	switch (status) {
 	case 401:
 		return advice_401(about);
