@@ -145,7 +145,7 @@ struct component {
 		size_t len, cap;
 	} controls; /* its other control files: shlibs, symbols, templates … */
 	bool requested, toolkit;
-	bool host;    /* of the driver, which the host brings: the record of a .deb alone */
+	bool host;    /* of the driver, which the host brings: its record alone */
 	bool settled; /* no entry is added any more: pointers to them last */
 };
 

@@ -1,5 +1,6 @@
 #include "cli/build_report.h"
 
+#include "cli/host_report.h"
 #include "formats/json.h"
 
 static size_t count_fate(const struct build_result *result, enum script_fate fate)
@@ -112,7 +113,7 @@ static json_t *json_layer(const struct build_layer *l)
 	return o;
 }
 
-static json_t *json_image(const struct build_image *image)
+static json_t *json_image(const struct build_image *image, const struct lockfile *lock)
 {
 	cleanup_free char *platform =
 		xasprintf("%s/%s", image->platform.os, image->platform.architecture);
@@ -123,6 +124,7 @@ static json_t *json_image(const struct build_image *image)
 	json_put(o, "platform", json_text(platform));
 	json_put(o, "digest", json_digest(&image->manifest.digest));
 	json_put(o, "layers", layers);
+	json_put(o, "left_to_host", host_report_json(lock, platform));
 	return o;
 }
 
@@ -154,7 +156,7 @@ void build_report_json(const struct stack *stack, const struct lockfile *lock,
 	json_t *solved = json_object();
 
 	for (size_t i = 0; i < result->images.len; i++)
-		json_push(images, json_image(&result->images.items[i]));
+		json_push(images, json_image(&result->images.items[i], lock));
 	for (size_t i = 0; i < to_count; i++)
 		json_push(destinations, json_text(to[i]));
 	for (size_t i = 0; i < result->warnings.len; i++)

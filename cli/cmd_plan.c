@@ -2,6 +2,7 @@
 
 #include "builder/lock.h"
 #include "cli/command.h"
+#include "cli/host_report.h"
 #include "cli/report_output.h"
 #include "cli/stack_arg.h"
 #include "formats/json.h"
@@ -24,6 +25,7 @@ enum { BANDWIDTH_MBIT = 10000, BANDWIDTH_MAX = 10000000 };
 /* The plan of one manifest, and the one it is compared with. */
 struct plan_call {
 	const struct stack *stack;
+	struct lockfile lock, old_lock;
 	struct build_plan plan, old;
 	bool has_old;
 	uint64_t mbit;
@@ -33,20 +35,21 @@ static void call_release(struct plan_call *call)
 {
 	build_plan_release(&call->plan);
 	build_plan_release(&call->old);
+	lockfile_release(&call->lock);
+	lockfile_release(&call->old_lock);
 }
 
-static int make_plan(const struct stack *stack, const char *lock_path, bool old,
-		     struct store *store, struct build_plan *out, struct error *err)
+static int make_plan(struct plan_call *call, const char *lock_path, bool old, struct store *store,
+		     struct error *err)
 {
-	struct lockfile lock = { 0 };
-	struct build_request request = { .stack = stack, .lock = &lock, .store = store };
-	int rc = lockfile_read(lock_path, &lock, err);
+	struct lockfile *lock = old ? &call->old_lock : &call->lock;
+	struct build_request request = { .stack = call->stack, .lock = lock, .store = store };
+	int rc = lockfile_read(lock_path, lock, err);
 
 	if (rc == 0)
-		rc = build_plan_make(&request, old, out, err);
+		rc = build_plan_make(&request, old, old ? &call->old : &call->plan, err);
 	if (rc < 0)
 		error_wrap(err, "plan %s", lock_path);
-	lockfile_release(&lock);
 	return rc;
 }
 
@@ -85,6 +88,7 @@ static void text_image(struct plan_call *call, struct build_plan_image *image, s
 		text_layer(call, image, i, text);
 	strbuf_addf(text, "  total    %16s in %zu layers\n", out_size(build_plan_size(image), size),
 		    image->layers.len);
+	host_report_text(&call->lock, image->platform, text);
 	strbuf_addf(text, "  modelled pull at %" PRIu64 " Mbit/s:\n", call->mbit);
 	for (const struct pull_engine *e = pull_engines; e->name; e++)
 		strbuf_addf(text, "    %-26s %7.1f s\n", e->name,
@@ -152,6 +156,7 @@ static json_t *json_image(struct plan_call *call, struct build_plan_image *image
 	}
 	json_put(o, "size", json_integer((json_int_t)build_plan_size(image)));
 	json_put(o, "layers", layers);
+	json_put(o, "left_to_host", host_report_json(&call->lock, image->platform));
 	json_put(o, "pulls", pulls);
 	return o;
 }
@@ -216,10 +221,10 @@ static int run(const struct invocation *in, struct error *err)
 	call.stack = &stacks.items[0];
 	lock_path = stack_arg_lock(call.stack);
 	store = store_open(option_text(in, "store", NULL), err);
-	if (!store || make_plan(call.stack, lock_path, false, store, &call.plan, err) < 0)
+	if (!store || make_plan(&call, lock_path, false, store, err) < 0)
 		return -1;
 	call.has_old = old != NULL;
-	if (old && make_plan(call.stack, old, true, store, &call.old, err) < 0)
+	if (old && make_plan(&call, old, true, store, err) < 0)
 		return -1;
 	return report(in, &outputs, &call, err);
 }

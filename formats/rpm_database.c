@@ -4,23 +4,18 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "formats/rpm_header_write.h"
 
 /* ---- the header of an installed package ---- */
 
-struct addition {
-	uint32_t tag, type, count;
-	const uint8_t *data;
-	size_t len;
-};
-
 struct additions {
-	struct addition *items;
+	struct rpm_value *items;
 	size_t len, cap;
 };
 
 static int compare_additions(const void *a, const void *b)
 {
-	const struct addition *x = a, *y = b;
+	const struct rpm_value *x = a, *y = b;
 
 	return x->tag < y->tag ? -1 : x->tag > y->tag;
 }
@@ -46,13 +41,15 @@ static uint32_t merged_tag(uint32_t tag)
 static void add(struct additions *list, uint32_t tag, uint32_t type, uint32_t count,
 		const void *data, size_t len)
 {
-	struct addition a = { .tag = tag, .type = type, .count = count, .data = data, .len = len };
+	const struct rpm_value v = {
+		.tag = tag, .type = type, .count = count, .data = slice_of(data, len)
+	};
 
 	for (size_t i = 0; i < list->len; i++) {
 		if (list->items[i].tag == tag)
 			return;
 	}
-	vec_push(list, a);
+	vec_push(list, v);
 }
 
 static void merge_signature(struct additions *list, const struct rpm_header *h,
@@ -69,44 +66,16 @@ static void merge_signature(struct additions *list, const struct rpm_header *h,
 	}
 }
 
-static void put_u32(struct strbuf *out, uint32_t v)
-{
-	const uint8_t bytes[] = { (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8),
-				  (uint8_t)v };
-
-	strbuf_add(out, bytes, sizeof(bytes));
-}
-
-static size_t alignment(uint32_t type)
-{
-	return type == RPM_TYPE_INT16   ? 2
-	       : type == RPM_TYPE_INT32 ? 4
-	       : type == RPM_TYPE_INT64 ? 8
-					: 1;
-}
-
 static void write_header(const struct rpm_header *h, const struct additions *list,
 			 struct strbuf *out)
 {
-	cleanup_strbuf struct strbuf index = { 0 }, store = { 0 };
+	cleanup_rpm_header_writer struct rpm_header_writer w = { .count = h->count };
 
-	strbuf_add(&store, h->store.data, h->store.len);
-	for (size_t i = 0; i < list->len; i++) {
-		const struct addition *a = &list->items[i];
-		size_t align = alignment(a->type);
-
-		strbuf_add_zeros(&store, (align - store.len % align) % align);
-		put_u32(&index, a->tag);
-		put_u32(&index, a->type);
-		put_u32(&index, (uint32_t)store.len);
-		put_u32(&index, a->count);
-		strbuf_add(&store, a->data, a->len);
-	}
-	put_u32(out, h->count + (uint32_t)list->len);
-	put_u32(out, (uint32_t)store.len);
-	strbuf_add(out, h->index.data, h->index.len);
-	strbuf_add(out, index.data, index.len);
-	strbuf_add(out, store.data, store.len);
+	strbuf_add(&w.index, h->index.data, h->index.len);
+	strbuf_add(&w.store, h->store.data, h->store.len);
+	for (size_t i = 0; i < list->len; i++)
+		rpm_header_put(&w, &list->items[i]);
+	rpm_header_write(&w, out);
 }
 
 int rpm_installed_header(const struct rpm_installed *item, uint32_t time, struct strbuf *out,

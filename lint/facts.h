@@ -154,7 +154,7 @@ struct package {
 	const char *license; /* as its manager calls it, or "" */
 	uint64_t bytes;      /* installed, as the database says; 0: it does not */
 	size_t file_count;   /* that the database lists; 0 also when it lists none */
-	bool record_only;    /* dpkg: its list is there, and names nothing but documentation */
+	bool record_only;    /* its list is there, and names nothing but documentation */
 };
 
 /* What one database file says; those of an image together are facts.packages. */

@@ -91,7 +91,8 @@ static bool has_documentation_only(const struct pkgdb_package *p)
 }
 
 /* What is kept of a database, whose own texts are in another arena. */
-static void keep(const struct pkgdb *db, struct arena *arena, struct package_facts *out)
+static void keep(const struct pkgdb *db, bool lists_files, struct arena *arena,
+		 struct package_facts *out)
 {
 	struct package *items = arena_array(arena, db->len, sizeof(*items));
 	struct package_file *files;
@@ -109,8 +110,7 @@ static void keep(const struct pkgdb *db, struct arena *arena, struct package_fac
 			.license = arena_strdup(arena, p->license),
 			.bytes = p->bytes,
 			.file_count = p->file_count,
-			/* a list has no version */
-			.record_only = !*p->version && has_documentation_only(p),
+			.record_only = lists_files && has_documentation_only(p),
 		};
 		for (size_t k = 0; k < p->file_count; k++)
 			count += is_wanted(p->files[k]);
@@ -184,7 +184,8 @@ const struct package_facts *package_database_read(const char *path, struct slice
 		rc = pkgdb_conda(bytes, &scratch, &db, &err);
 		break;
 	}
-	keep(&db, arena, out);
+	keep(&db, kind == DATABASE_LIST || kind == DATABASE_SUMS || kind == DATABASE_RPM, arena,
+	     out);
 	if (!complete)
 		out->problem = "larger than what is read of a database";
 	else if (rc < 0)

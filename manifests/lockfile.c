@@ -176,9 +176,12 @@ static int parse_input(struct lockfile *lock, const json_t *object, const char *
 	    get_flag(object, where, "requested", &out->requested, err) < 0 ||
 	    get_flag(object, where, "toolkit", &out->toolkit, err) < 0)
 		return -1;
-	if (*out->host_for && out->kind != LOCK_DEB)
-		return error_set(err, ERROR_FORMAT,
-				 "%s.host_for: only a Debian package is left to the host", where);
+	if (*out->host_for && out->kind != LOCK_DEB && out->kind != LOCK_RPM)
+		return error_set(
+			err, ERROR_FORMAT,
+			"%s.host_for: only a package of Debian's or Red Hat's kind is left "
+			"to the host",
+			where);
 	if (is_image && is_local_image(out->url))
 		return 0;
 	if (is_package)

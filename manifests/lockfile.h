@@ -41,8 +41,8 @@ struct lock_input {
 	bool requested;       /* named in the manifest, not only wanted by another package */
 	bool toolkit;         /* brought by the stack section: goes under /usr/local/cuda-X.Y */
 	/*
-	 * LOCK_DEB: of the driver, which the host brings, so that only its record goes into the
-	 * image: the package that needs it. "" or NULL: of any other.
+	 * LOCK_DEB, LOCK_RPM: of the driver, which the host brings, so that only its record goes
+	 * into the image: the package that needs it. "" or NULL: of any other.
 	 */
 	const char *host_for;
 };

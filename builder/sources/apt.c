@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 #include "builder/sources/apt_open.h"
 #include "builder/sources/deb_resolve.h"
+#include "builder/sources/driver_package.h"
 
 static const struct {
 	const char *architecture, *debian, *machine, *sbsa;
@@ -221,7 +222,7 @@ static int find_root(struct apt_session *s, const struct source_request *request
 				   "'%s' is no request for a Debian package; it is NAME, "
 				   "NAME=VERSION, NAME=1.2.* or NAME:ARCH",
 				   package->spec ? package->spec : "requirements");
-	if (deb_is_driver(spec.name))
+	if (package_is_driver(spec.name))
 		return stack_error(
 			s->context->stack, package->place, err,
 			"'%s' brings the driver into the image, which belongs to the host: "
@@ -315,7 +316,7 @@ static int append(struct apt_session *s, const struct roots *roots, const char *
 		const struct deb_package *p = &s->universe.packages.items[c->package];
 		const struct deb_index *index = &s->universe.indexes.items[p->index];
 		cleanup_free char *url = apt_repository_url(index->base, p->filename);
-		bool hosts = deb_is_hosts(p->name) && c->wanted_by != DEB_NONE;
+		bool hosts = package_is_hosts(p->name) && c->wanted_by != DEB_NONE;
 		struct lock_input input = {
 			.kind = LOCK_DEB,
 			.stage = arena_strdup(a, stage),

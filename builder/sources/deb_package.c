@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "builder/sources/deb_record.h"
 #include "builder/sources/deb_relation.h"
+#include "builder/sources/host_record.h"
 #include "builder/sources/package_file.h"
 #include "builder/sources/package_source.h"
 #include "formats/ar_read.h"
@@ -210,7 +211,7 @@ static int read_data_entry(struct reading *r, const struct tar_entry *e, struct 
 		return -1;
 	if (map_put(&r->paths, e->path, type_mark(e->type)))
 		return 0; /* a folder again */
-	if (r->record && !deb_record_keeps(e))
+	if (r->record && !host_record_keeps(e))
 		return 0;
 	made = component_add(r->c, e);
 	if (e->type != TAR_FILE)

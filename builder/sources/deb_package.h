@@ -22,7 +22,7 @@
  */
 int deb_read(struct stream *file, struct sink *content, struct component *c,
 	     struct error *err) MUST_USE;
-/* The same of a package that the host brings: what deb_record.h leaves of it. */
+/* The same of a package that the host brings: what host_record.h and deb_record.h leave of it. */
 int deb_read_record(struct stream *file, struct sink *content, struct component *c,
 		    struct error *err) MUST_USE;
 

@@ -1,30 +1,6 @@
 #include "builder/sources/deb_record.h"
 
-static bool is_documentation(const char *path)
-{
-	return str_starts(path, "usr/share/doc/") || str_starts(path, "usr/share/licenses/");
-}
-
-/* A folder that documentation lies in. */
-static bool is_above(const char *path)
-{
-	static const char *const folders[] = { "", "usr", "usr/share", "usr/share/doc",
-					       "usr/share/licenses" };
-
-	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-		if (str_equal(path, folders[i]))
-			return true;
-	}
-	return false;
-}
-
-bool deb_record_keeps(const struct tar_entry *entry)
-{
-	if (entry->type == TAR_DIR && is_above(entry->path))
-		return true;
-	return is_documentation(entry->path) &&
-	       (entry->type != TAR_HARDLINK || is_documentation(entry->link));
-}
+#include "builder/sources/host_record.h"
 
 static bool is_dropped_field(struct slice line)
 {
@@ -71,7 +47,7 @@ static struct slice reduce_md5sums(struct arena *arena, struct slice sums)
 							     line.len - SUM_BYTES)
 						  : xstrdup("");
 
-		if (is_documentation(path))
+		if (host_record_documents(path))
 			strbuf_addf(&out, "%.*s\n", (int)line.len, (const char *)line.data);
 	}
 	return slice_of(arena_slice(arena, strbuf_slice(&out)), out.len);

@@ -2,6 +2,7 @@
 
 #include "builder/sources/deb_search.h"
 #include "builder/sources/deb_state.h"
+#include "builder/sources/driver_package.h"
 
 enum { DEPTH_LIMIT = 3000, CHAIN_SHOWN = 12, GROUP_SHOWN = 100, STORY_LIMIT = 64 * 1024 };
 
@@ -220,7 +221,7 @@ static int choose_roots(struct deb_state *s, const struct deb_root *roots, size_
 
 		if (s->present[p])
 			continue;
-		objection = deb_is_driver(s->u->packages.items[p].name)
+		objection = package_is_driver(s->u->packages.items[p].name)
 				    ? "belongs to the driver, which the host brings"
 				    : deb_state_objection(s, p);
 		if (objection)

@@ -2,8 +2,8 @@
  * The set of packages that some packages need, as apt chooses it: from left to right, a package of
  * the name before those that provide it, the candidate of each name alone. Recommends never.
  *
- * The host's driver (deb_is_hosts) is no root. Where a package needs it, it is taken when no other
- * alternative can be, and what it needs itself is not.
+ * The host's driver (package_is_hosts) is no root. Where a package needs it, it is taken when no
+ * other alternative can be, and what it needs itself is not.
  *
  *   take(p): choose p; for each group of Pre-Depends, then Depends: if an alternative holds, go
  *   on; else take the first that can be taken, of each alternative first the package of that name,

@@ -1,5 +1,7 @@
 #include "builder/sources/deb_state.h"
 
+#include "builder/sources/driver_package.h"
+
 void deb_state_init(struct deb_state *s, struct deb_universe *u)
 {
 	size_t packages = u->packages.len, names = u->names.len;
@@ -269,7 +271,7 @@ static uint32_t rival(const struct deb_state *s, uint32_t package, uint32_t repl
 void deb_state_needs(const struct deb_state *s, uint32_t package, struct slice out[DEB_NEEDS])
 {
 	const struct deb_package *p = package_at(s, package);
-	bool hosts = deb_is_hosts(p->name);
+	bool hosts = package_is_hosts(p->name);
 
 	out[0] = hosts ? (struct slice){ 0 } : p->pre_depends;
 	out[1] = hosts ? (struct slice){ 0 } : p->depends;
@@ -416,7 +418,7 @@ static void put_hosts_last(const struct deb_state *s, struct deb_options *out)
 	for (size_t i = 0; i < count; i++) {
 		uint32_t at = out->packages.items[i];
 
-		if (deb_is_hosts(package_at(s, at)->name))
+		if (package_is_hosts(package_at(s, at)->name))
 			vec_push(&out->packages, at);
 		else
 			out->packages.items[kept++] = at;

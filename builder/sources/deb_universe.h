@@ -157,15 +157,5 @@ bool deb_spec_parse(struct slice spec, struct deb_spec *out);
 uint32_t deb_find(struct deb_universe *u, const struct deb_spec *spec, const char *id);
 /* For a name that no package has: the one package that provides it. DEB_NONE: none, or several. */
 uint32_t deb_find_provider(struct deb_universe *u, const struct deb_spec *spec, const char *id);
-/*
- * True for names that bring a driver into an image (cuda, cuda-drivers…, cuda-12-6, nvidia-driver…,
- * libcuda1 …): drivers belong to the host, so a manifest cannot name them.
- */
-bool deb_is_driver(struct slice name);
-/*
- * Those of them that are the driver, and nothing besides: not cuda or cuda-12-6, of which the
- * toolkit hangs. Where others depend on one, its record alone is taken (see deb_record.h).
- */
-bool deb_is_hosts(struct slice name);
 
 #endif

@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
+#include "builder/sources/host_record.h"
 #include "builder/sources/package_file.h"
 #include "builder/sources/package_source.h"
 #include "formats/file_caps.h"
 #include "formats/rpm_read.h"
+#include "formats/rpm_record.h"
 
 #define CONTENT_LIMIT (UINT64_C(64) << 30)
 
@@ -21,6 +23,7 @@ struct unpacking {
 	const struct rpm_package *package;
 	struct place *places; /* by file; of files that are one under the last */
 	uint64_t written;     /* bytes of content so far */
+	uint8_t *kept;        /* of a record, by file: 1 when the image has it; else NULL */
 };
 
 static int unpack_file(struct unpacking *u, struct rpm_reader *reader, uint32_t i,
@@ -30,6 +33,8 @@ static int unpack_file(struct unpacking *u, struct rpm_reader *reader, uint32_t 
 	uint64_t bytes = 0;
 
 	if (!S_ISREG(f->mode) || f->last_twin != i)
+		return 0;
+	if (u->kept && !host_record_documents(u->package->files[f->first_twin].path))
 		return 0;
 	if (f->size > CONTENT_LIMIT - u->written)
 		return error_set(err, ERROR_LIMIT, "%s: more than 64 GiB of content", f->path);
@@ -102,6 +107,11 @@ static int add_entry(struct unpacking *u, uint32_t i, struct error *err)
 		return 0;
 	if (set_type(u->package, i, &tar, err) < 0)
 		return -1;
+	if (u->kept) {
+		u->kept[i] = host_record_keeps(&tar);
+		if (!u->kept[i])
+			return 0;
+	}
 	if (*f->caps && tar.type == TAR_FILE) {
 		if (!file_caps_encode(f->caps, caps))
 			return error_set(err, ERROR_FORMAT,
@@ -180,26 +190,56 @@ static void describe(struct component *c, const struct rpm_package *p)
 	}
 }
 
-int rpm_unpack(struct stream *file, struct sink *content, struct component *c, struct error *err)
+/* The record of a package that the host brings: what is true without its files. */
+static void reduce(struct unpacking *u)
+{
+	static const uint8_t no_signature[8]; /* no entries, no bytes of values */
+	cleanup_strbuf struct strbuf header = { 0 };
+
+	rpm_record_header(&u->package->header, u->kept, &header);
+	u->c->rpm_header = keep(u->c, strbuf_slice(&header));
+	u->c->rpm_signature = keep(u->c, slice_of(no_signature, sizeof(no_signature)));
+	u->c->scripts.len = 0;
+}
+
+static int unpack(struct unpacking *u, struct stream *file, bool record, struct error *err)
 {
 	cleanup_rpm_reader struct rpm_reader *reader = rpm_read_open(file, err);
 	cleanup_free struct place *places = NULL;
-	struct unpacking u = { .c = c, .content = content };
+	cleanup_free uint8_t *kept = NULL;
 
 	if (!reader)
 		return -1;
-	u.package = rpm_read_package(reader);
-	u.places = places = xcalloc((size_t)u.package->file_count + 1, sizeof(*places));
-	describe(c, u.package);
-	if (unpack_payload(&u, reader, err) < 0)
+	u->package = rpm_read_package(reader);
+	u->places = places = xcalloc((size_t)u->package->file_count + 1, sizeof(*places));
+	u->kept = kept = record ? xcalloc((size_t)u->package->file_count + 1, 1) : NULL;
+	describe(u->c, u->package);
+	if (unpack_payload(u, reader, err) < 0)
 		return -1;
-	for (uint32_t i = 0; i < u.package->file_count; i++) {
-		if (add_entry(&u, i, err) < 0)
+	for (uint32_t i = 0; i < u->package->file_count; i++) {
+		if (add_entry(u, i, err) < 0)
 			return -1;
 	}
-	if (check_tree(c, err) < 0)
+	if (check_tree(u->c, err) < 0)
 		return -1;
-	return sink_finish(content, err);
+	if (record)
+		reduce(u);
+	return sink_finish(u->content, err);
+}
+
+int rpm_unpack(struct stream *file, struct sink *content, struct component *c, struct error *err)
+{
+	struct unpacking u = { .c = c, .content = content };
+
+	return unpack(&u, file, false, err);
+}
+
+int rpm_unpack_record(struct stream *file, struct sink *content, struct component *c,
+		      struct error *err)
+{
+	struct unpacking u = { .c = c, .content = content };
+
+	return unpack(&u, file, true, err);
 }
 
 struct component *rpm_open(struct store *store, const struct lock_input *input, struct error *err)
@@ -208,6 +248,10 @@ struct component *rpm_open(struct store *store, const struct lock_input *input, 
 						      .recipe = "rpm 1",
 						      .listing = "metadata",
 						      .unpack = rpm_unpack };
+	static const struct package_format record = { .kind = COMPONENT_RPM,
+						      .recipe = "rpm record 1",
+						      .listing = "metadata",
+						      .unpack = rpm_unpack_record };
 
-	return package_file_open(store, input, &format, err);
+	return package_file_open(store, input, lock_input_is_hosts(input) ? &record : &format, err);
 }

@@ -22,5 +22,8 @@
  */
 int rpm_unpack(struct stream *file, struct sink *content, struct component *c,
 	       struct error *err) MUST_USE;
+/* The same of a package that the host brings: what host_record.h and rpm_record.h leave of it. */
+int rpm_unpack_record(struct stream *file, struct sink *content, struct component *c,
+		      struct error *err) MUST_USE;
 
 #endif

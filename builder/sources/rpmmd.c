@@ -12,6 +12,7 @@
 #include "builder/sources/apt.h"
 #include "builder/sources/apt_release.h"
 #include "builder/sources/apt_repository.h"
+#include "builder/sources/driver_package.h"
 #include "builder/sources/package_source.h"
 #include "builder/sources/rpmmd_solv.h"
 #include "formats/compress.h"
@@ -168,7 +169,16 @@ static int open_source(struct rpm_session *s, const struct stack_source *source,
 	return 0;
 }
 
-/* The driver is never taken, whoever asks for it, nor a build for another CUDA. */
+static bool is_driver(Pool *pool, const Solvable *it)
+{
+	return it->repo != pool->installed &&
+	       package_is_driver(slice_str(pool_id2str(pool, it->name)));
+}
+
+/*
+ * A build for another CUDA is never taken, and the driver only when there is no other way; what it
+ * requires itself is the host's to have.
+ */
 static void drop_misfits(struct rpm_session *s)
 {
 	const char *cuda = s->context->cuda;
@@ -180,11 +190,13 @@ static void drop_misfits(struct rpm_session *s)
 	map_setall(&s->considered);
 	FOR_POOL_SOLVABLES(p)
 	{
-		const Solvable *it = &pool->solvables[p];
+		Solvable *it = &pool->solvables[p];
+		const char *name = pool_id2str(pool, it->name), *evr = pool_id2str(pool, it->evr);
 
+		if (is_driver(pool, it) && package_is_hosts(slice_str(name)))
+		it->requires = 0;
 		if (it->repo != pool->installed &&
-		    (rpmmd_is_driver(pool_id2str(pool, it->name)) ||
-		     !rpmmd_fits_cuda(pool_id2str(pool, it->evr), cuda)))
+		    ((is_driver(pool, it) && !s->with_driver) || !rpmmd_fits_cuda(evr, cuda)))
 			map_clr(&s->considered, p);
 	}
 	pool->considered = &s->considered;
@@ -277,7 +289,7 @@ static int check_spec(struct rpm_session *s, const struct stack_package *package
 				   "NAME-VERSION, \"NAME = VERSION\" or NAME.ARCH",
 				   package->spec ? spec : "requirements");
 	name = xstrndup(spec, strcspn(spec, " <>="));
-	if (rpmmd_is_driver(name))
+	if (package_is_driver(slice_str(name)))
 		return stack_error(
 			s->context->stack, package->place, err,
 			"'%s' brings the driver into the image, which belongs to the host: "
@@ -427,6 +439,19 @@ static void favour_kept(struct rpm_session *s)
 	}
 }
 
+/* Of alternatives the driver is the last. */
+static void disfavour_driver(struct rpm_session *s)
+{
+	Pool *pool = s->pool;
+	Id p;
+
+	FOR_POOL_SOLVABLES(p)
+	{
+		if (s->with_driver && is_driver(pool, &pool->solvables[p]))
+			queue_push2(&s->jobs, SOLVER_DISFAVOR | SOLVER_SOLVABLE, p);
+	}
+}
+
 static int add_roots(struct rpm_session *s, const struct source_request *requests, size_t count,
 		     struct error *err)
 {
@@ -438,6 +463,7 @@ static int add_roots(struct rpm_session *s, const struct source_request *request
 		}
 	}
 	favour_kept(s);
+	disfavour_driver(s);
 	return 0;
 }
 
@@ -525,17 +551,45 @@ static int add_filelists(struct rpm_session *s, struct error *err)
 	return 0;
 }
 
-static int resolve(struct rpm_session *s, const struct source_request *requests, size_t count,
-		   struct error *err)
+/* With the packages of the driver, or as if there were none. */
+static int try_resolve(struct rpm_session *s, const struct source_request *requests, size_t count,
+		       bool with_driver, bool quiet, bool *out_solved, struct error *err)
 {
-	s->stage = count && requests[0].stage ? requests[0].stage->name : "";
+	if (s->with_driver != with_driver) {
+		s->with_driver = with_driver;
+		prepare(s);
+	}
 	if (add_roots(s, requests, count, err) < 0)
 		return -1;
 	/* Selections are good for one reading of the providers only. */
 	if (!s->has_filelists && needs_filelists(s) &&
 	    (add_filelists(s, err) < 0 || add_roots(s, requests, count, err) < 0))
 		return -1;
-	return rpmmd_solve(s, err);
+	return rpmmd_solve(s, quiet, out_solved, err);
+}
+
+static bool has_driver(const struct rpm_session *s)
+{
+	Pool *pool = s->pool;
+	Id p;
+
+	FOR_POOL_SOLVABLES(p)
+	{
+		if (is_driver(pool, &pool->solvables[p]))
+			return true;
+	}
+	return false;
+}
+
+static int resolve(struct rpm_session *s, const struct source_request *requests, size_t count,
+		   struct error *err)
+{
+	bool again = has_driver(s), solved = false;
+
+	s->stage = count && requests[0].stage ? requests[0].stage->name : "";
+	if (try_resolve(s, requests, count, false, again, &solved, err) < 0)
+		return -1;
+	return solved || !again ? 0 : try_resolve(s, requests, count, true, false, &solved, err);
 }
 
 /* ---- sessions ---- */

@@ -21,8 +21,6 @@ struct rpmmd_index {
  */
 int rpmmd_index_parse(struct slice text, const char *name, struct arena *arena,
 		      struct rpmmd_index *out, struct error *err) MUST_USE;
-/* Packages that bring the driver, or a part of it, which belongs to the host. */
-bool rpmmd_is_driver(const char *name);
 /*
  * Whether a version fits the stack's CUDA ("12.6"; NULL, "": any): "2.27.5-1+cuda12.4" is built for
  * the same major and a minor that is not above. Versions that do not say so fit.

@@ -6,6 +6,7 @@
 #include <solv/transaction.h>
 
 #include "builder/sources/apt_repository.h"
+#include "builder/sources/driver_package.h"
 #include "builder/sources/rpm_signature.h"
 
 enum { QUOTE_LIMIT = 80, PROBLEMS_SHOWN = 20 };
@@ -26,26 +27,9 @@ static void explain_solutions(Solver *solver, Id problem, struct strbuf *out)
 	}
 }
 
-/* Whether a dependency is left open because only the driver would meet it. */
-static bool wants_driver(Pool *pool, Id dep)
-{
-	Id p;
-
-	FOR_POOL_SOLVABLES(p)
-	{
-		Solvable *it = pool_id2solvable(pool, p);
-
-		if (dep && rpmmd_is_driver(pool_id2str(pool, it->name)) &&
-		    pool_match_nevr(pool, it, dep))
-			return true;
-	}
-	return false;
-}
-
 /* libsolv's own words, each problem with all that leads to it. */
 static void explain(Solver *solver, struct strbuf *out)
 {
-	Pool *pool = solver->pool;
 	Id problem = 0;
 	size_t shown = 0;
 	Queue rules;
@@ -66,10 +50,6 @@ static void explain(Solver *solver, struct strbuf *out)
 
 			if (type != SOLVER_RULE_JOB && !str_equal(text, headline))
 				strbuf_addf(out, "\n    %s", text);
-			if (wants_driver(pool, dep))
-				strbuf_adds(out,
-					    "\n    (there is such a package, but it brings the "
-					    "driver, which belongs to the host)");
 		}
 		explain_solutions(solver, problem, out);
 	}
@@ -148,7 +128,50 @@ static bool is_root(const struct rpm_session *s, Id package, bool toolkit)
 	return false;
 }
 
-static int append_one(struct rpm_session *s, Id id, struct error *err)
+/* The first package of the answer that requires another; NULL: none does. */
+static const char *needed_by(Pool *pool, const Transaction *t, Id id)
+{
+	const char *name = NULL;
+	Queue requires;
+
+	queue_init(&requires);
+	for (int i = 0; i < t->steps.count && !name; i++) {
+		Solvable *by = pool_id2solvable(pool, t->steps.elements[i]);
+		Id p, pp;
+
+		queue_empty(&requires);
+		solvable_lookup_deparray(by, SOLVABLE_REQUIRES, &requires, 0);
+		for (int k = 0; k < requires.count && !name; k++) {
+			FOR_PROVIDES(p, pp, requires.elements[k])
+			{
+				if (p == id && t->steps.elements[i] != id)
+					name = pool_id2str(pool, by->name);
+			}
+		}
+	}
+	queue_free(&requires);
+	return name;
+}
+
+/* Of a package of the driver: for which package it is there, since it cannot be for itself. */
+static int say_host_for(struct rpm_session *s, const Transaction *t, Id id,
+			struct lock_input *input, struct error *err)
+{
+	const char *by;
+
+	if (!package_is_hosts(slice_str(input->name)))
+		return 0;
+	by = needed_by(s->pool, t, id);
+	if (!by || !rpmmd_is_word(by))
+		return error_set(err, ERROR_VERDICT,
+				 "%s %s wanted by the manifest belongs to the driver, which the "
+				 "host brings",
+				 input->name, input->version);
+	input->host_for = arena_strdup(&s->context->lock->arena, by);
+	return 0;
+}
+
+static int append_one(struct rpm_session *s, const Transaction *t, Id id, struct error *err)
 {
 	struct arena *a = &s->context->lock->arena;
 	Pool *pool = s->pool;
@@ -184,6 +207,8 @@ static int append_one(struct rpm_session *s, Id id, struct error *err)
 	input.version = arena_strdup(a, evr);
 	input.arch = arena_strdup(a, arch);
 	input.url = arena_strdup(a, url);
+	if (say_host_for(s, t, id, &input, err) < 0)
+		return -1;
 	if (repo_of_package(s, package)->repository.unsigned_ &&
 	    prove_package(s, package, &input, err) < 0)
 		return error_wrap(err, "source '%s'", package->repo->name);
@@ -202,7 +227,7 @@ static int append(struct rpm_session *s, Solver *solver, struct error *err)
 		Id id = t->steps.elements[i];
 
 		if (pool_id2solvable(s->pool, id)->repo != s->pool->installed)
-			rc = append_one(s, id, err);
+			rc = append_one(s, t, id, err);
 	}
 	if (rc < 0)
 		s->context->inputs->inputs.len = before;
@@ -210,16 +235,17 @@ static int append(struct rpm_session *s, Solver *solver, struct error *err)
 	return rc;
 }
 
-int rpmmd_solve(struct rpm_session *s, struct error *err)
+int rpmmd_solve(struct rpm_session *s, bool quiet, bool *out_solved, struct error *err)
 {
 	Solver *solver = solver_create(s->pool);
 	cleanup_strbuf struct strbuf why = { 0 };
-	int rc;
+	int rc = 0;
 
 	solver_set_flag(solver, SOLVER_FLAG_IGNORE_RECOMMENDED, 1);
-	if (solver_solve(solver, &s->jobs) == 0) {
+	*out_solved = solver_solve(solver, &s->jobs) == 0;
+	if (*out_solved) {
 		rc = append(s, solver, err);
-	} else {
+	} else if (!quiet) {
 		explain(solver, &why);
 		out_note(s->context->out, "%s", strbuf_text(&why));
 		rc = error_set(err, ERROR_VERDICT, "the packages do not fit: %.*s",

@@ -1,23 +1,5 @@
 #include "builder/sources/rpmmd.h"
 
-#include "builder/sources/deb_universe.h"
-
-bool rpmmd_is_driver(const char *name)
-{
-	static const char *const begins[] = {
-		"kmod-nvidia",         "akmod-nvidia",    "dkms-nvidia",         "nvidia-kmod",
-		"xorg-x11-drv-nvidia", "nvidia-modprobe", "nvidia-persistenced", "nvidia-settings",
-		"nvidia-xconfig",      "libnvidia-ml",    "libnvidia-cfg",       "libnvidia-fbc",
-		"libnvidia-gpucomp",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(begins); i++) {
-		if (str_starts(name, begins[i]))
-			return true;
-	}
-	return deb_is_driver(slice_str(name));
-}
-
 /* "12.6" */
 static bool read_cuda(struct slice text, uint64_t *out_major, uint64_t *out_minor)
 {

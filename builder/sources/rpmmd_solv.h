@@ -35,7 +35,8 @@ struct rpm_session {
 	const char *stage;
 	char *machine; /* "x86_64" */
 	Pool *pool;
-	Map considered; /* all but the driver and builds for another CUDA */
+	Map considered; /* all but builds for another CUDA, and the driver unless: */
+	bool with_driver;
 	Queue jobs;
 	VEC(struct rpm_repo *) repos;
 	VEC(struct rpm_root) roots;
@@ -53,7 +54,10 @@ int rpmmd_add_installed(Pool *pool, struct slice database, struct error *err) MU
 /* A checksum of libsolv's; -1 unless it is a SHA-256 or SHA-512. */
 int rpmmd_digest(const unsigned char *bytes, Id type, struct digest *out) MUST_USE;
 
-/* Solve s->jobs and append the inputs; ERROR_VERDICT says what does not fit. */
-int rpmmd_solve(struct rpm_session *s, struct error *err) MUST_USE;
+/*
+ * Solve s->jobs and append the inputs; ERROR_VERDICT says what does not fit. `*out_solved` false
+ * and nothing said: it does not, and `quiet` was asked for.
+ */
+int rpmmd_solve(struct rpm_session *s, bool quiet, bool *out_solved, struct error *err) MUST_USE;
 
 #endif

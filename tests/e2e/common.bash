@@ -82,6 +82,20 @@ start_repository() { # DIR
 	serve_folder "$1"
 }
 
+# Packages in DIR become a signed repository; DIR/key.asc is its key.
+sign_rpms() { # DIR
+	local home=$BATS_FILE_TMPDIR/gnupg
+	(
+		cd "$1" || exit 1
+		createrepo_c --quiet .
+		mkdir -p -m 700 "$home"
+		[ -n "$(ls -A "$home")" ] || gpg --homedir "$home" --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.org>' rsa2048 sign never
+		gpg --homedir "$home" --batch --quiet --yes --armor --detach-sign -o repodata/repomd.xml.asc repodata/repomd.xml
+		gpg --homedir "$home" --armor --export >key.asc
+		gpgconf --homedir "$home" --kill all 2>/dev/null || true
+	)
+}
+
 # A folder on 127.0.0.1: $REPOSITORY is its address; stop_repository ends it.
 serve_folder() { # DIR
 	rm -f "$BATS_TEST_TMPDIR/port" # of an earlier one

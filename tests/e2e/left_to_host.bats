@@ -54,7 +54,7 @@ manifest() { # PACKAGES
 
 note='libcuda1 550.54 (needed by foo) belongs to the driver: its record and documentation are in the image, all else of it is left out, the host'\''s driver brings that'
 
-@test "driver packages: one that a package needs is in the image as a record, said at lock and build and in the SBOM" {
+@test "driver packages: one that a package needs is in the image as a record, said at lock, plan and build and in the SBOM" {
 	need gpg dpkg-deb gcc umoci jq
 	repository
 	manifest foo
@@ -62,8 +62,14 @@ note='libcuda1 550.54 (needed by foo) belongs to the driver: its record and docu
 	[[ $output == *"$note"* ]]
 	jq -e '.platforms["linux/amd64"].inputs | map({ (.name): .host_for }) | add == { libcuda1: "foo", foo: null }' stack.lock.json
 	run -0 gpuimg fetch stack.yaml
-	run -0 gpuimg build --offline --to oci:out:1 --sbom spdx=a.spdx.json --sbom cyclonedx=a.cdx.json --sbom files=a.files stack.yaml
+	run -0 --separate-stderr gpuimg plan stack.yaml
+	[ "$(grep -cF "  left to the host: $note" <<<"$output")" -eq 1 ]
+	gpuimg plan --output json stack.yaml >plan.json
+	run -0 gpuimg build --offline --to oci:out:1 --output text --output json=build.json --sbom spdx=a.spdx.json --sbom cyclonedx=a.cdx.json --sbom files=a.files stack.yaml
 	[ "$(grep -cF "$note" <<<"$output")" -eq 1 ]
+	for report in plan build; do
+		[ "$(jq -c '.images[0].left_to_host | map([.name, .version, .needed_by, .note])' $report.json)" = '[["libcuda1","550.54","foo","'"${note#* * }"'"]]' ]
+	done
 	[[ $output != *"maintainer scripts"* && $output != *make-device-nodes* ]]
 	jq -e '.packages[] | select(.name == "libcuda1") | .comment | startswith("(needed by foo) belongs to the driver")' a.spdx.json
 	jq -e '.components[] | select(.name == "libcuda1") | .properties[] | select(.name == "gpuimg:note")' a.cdx.json

@@ -20,20 +20,6 @@ teardown_file() {
 
 teardown() { stop_repository; }
 
-# Packages in DIR become a signed repository; DIR/key.asc is its key.
-sign_rpms() { # DIR
-	local home=$BATS_FILE_TMPDIR/gnupg
-	(
-		cd "$1" || exit 1
-		createrepo_c --quiet .
-		mkdir -p -m 700 "$home"
-		[ -n "$(ls -A "$home")" ] || gpg --homedir "$home" --batch --quiet --passphrase '' --quick-generate-key 'Test <test@example.org>' rsa2048 sign never
-		gpg --homedir "$home" --batch --quiet --yes --armor --detach-sign -o repodata/repomd.xml.asc repodata/repomd.xml
-		gpg --homedir "$home" --armor --export >key.asc
-		gpgconf --homedir "$home" --kill all 2>/dev/null || true
-	)
-}
-
 need_rpms() {
 	need rpm rpmbuild createrepo_c gpg cc openssl python3
 	[ "$(uname -m)" = x86_64 ] || skip "the packages are made of this machine's programs, for x86_64"

@@ -1,8 +1,11 @@
 /*
- * The bytes of an .rpm into a component, all in memory. Properties: every file's range lies within
- * the content, no name leaves the root, every owner is one of an entry.
+ * The bytes of an .rpm into a component, all in memory, whole and as the record that is left of one
+ * that the host brings. Properties: every file's range lies within the content, no name leaves the
+ * root, every owner is one of an entry; a record has no script, a part of the entries, and a header
+ * that can be read.
  */
 #include "builder/sources/rpm_package.h"
+#include "formats/rpm_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -38,15 +41,32 @@ static void check(const struct component *c, uint64_t bytes)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+static int read_package(struct slice bytes, bool record, struct component *c)
 {
 	static const struct sink_ops ops = { .write = count };
 	struct counter counter = { .base = { .ops = &ops } };
-	cleanup_component struct component *c = component_new(COMPONENT_RPM, "", "");
-	cleanup_stream struct stream *file = stream_memory(slice_of(data, len));
+	cleanup_stream struct stream *file = stream_memory(bytes);
+	struct error err = { 0 };
+	int rc = (record ? rpm_unpack_record : rpm_unpack)(file, &counter.base, c, &err);
+
+	if (rc == 0)
+		check(c, counter.bytes);
+	return rc;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	cleanup_component struct component *whole = component_new(COMPONENT_RPM, "", "");
+	cleanup_component struct component *record = component_new(COMPONENT_RPM, "", "");
+	struct slice bytes = slice_of(data, len);
+	struct rpm_header header;
 	struct error err = { 0 };
 
-	if (rpm_unpack(file, &counter.base, c, &err) == 0)
-		check(c, counter.bytes);
+	if (read_package(bytes, false, whole) < 0)
+		return 0;
+	if (read_package(bytes, true, record) < 0 || record->scripts.len ||
+	    record->entries.len > whole->entries.len ||
+	    rpm_header_parse(record->rpm_header, &header, &err) < 0)
+		abort();
 	return 0;
 }

@@ -377,35 +377,6 @@ static void test_a_driver_package_of_the_base_is_left_as_it_is(void **state)
 	assert_string_equal(strbuf_text(&got), "tool*");
 }
 
-static void test_driver_names_are_known(void **state)
-{
-	static const char *const driver[] = { "cuda",
-					      "cuda-drivers",
-					      "cuda-drivers-580",
-					      "cuda-12-6",
-					      "cuda-13-0",
-					      "cuda-runtime-12-6",
-					      "nvidia-driver-535",
-					      "libcuda1",
-					      "libnvidia-compute-535",
-					      "libnvidia-gl-550" };
-	static const char *const besides[] = { "cuda", "cuda-12-6", "cuda-runtime-12-6" };
-	static const char *const other[] = {
-		"cuda-toolkit-12-6",        "cuda-cudart-12-6", "libcudnn9-cuda-12",
-		"cuda-compat-12-6",         "libcudart12",      "cuda-keyring",
-		"nvidia-container-toolkit", "cuda-nvcc-12-6",   "libcublas-12-6"
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(driver); i++)
-		assert_true(deb_is_driver(slice_str(driver[i])));
-	for (size_t i = 0; i < ARRAY_LEN(other); i++)
-		assert_false(deb_is_driver(slice_str(other[i])));
-	for (size_t i = 0; i < ARRAY_LEN(besides); i++)
-		assert_false(deb_is_hosts(slice_str(besides[i])));
-	assert_true(deb_is_hosts(slice_str("libcuda1")));
-}
-
 static void test_architectures_count_as_multi_arch_says(void **state)
 {
 	cleanup_universe struct deb_universe u = { .arch = "amd64" };
@@ -685,7 +656,6 @@ int main(void)
 		cmocka_unit_test(test_a_driver_package_that_is_needed_is_taken_without_its_needs),
 		cmocka_unit_test(test_of_alternatives_the_driver_is_the_last),
 		cmocka_unit_test(test_a_driver_package_of_the_base_is_left_as_it_is),
-		cmocka_unit_test(test_driver_names_are_known),
 		cmocka_unit_test(test_architectures_count_as_multi_arch_says),
 		cmocka_unit_test(test_any_needs_a_package_that_allows_it),
 		cmocka_unit_test(test_two_architectures_of_one_package_need_multi_arch_same),

@@ -1,13 +1,15 @@
 #include "tests/support/test.h"
 
+#include "formats/rpm_database.h"
 #include "lint/facts_parts.h"
+#include "tests/support/rpm.h"
 
 /* A file of the image as one pass over a layer would see it. */
-static void add_file(struct facts *facts, const char *path, const char *text)
+static void add_bytes(struct facts *facts, const char *path, struct slice bytes)
 {
-	cleanup_stream struct stream *content = stream_memory(slice_str(text));
+	cleanup_stream struct stream *content = stream_memory(bytes);
 	struct tar_entry entry = {
-		.type = TAR_FILE, .mode = 0644, .path = path, .link = "", .size = strlen(text)
+		.type = TAR_FILE, .mode = 0644, .path = path, .link = "", .size = bytes.len
 	};
 	cleanup_strbuf struct strbuf buffer = { 0 };
 	struct file_facts *f = NULL;
@@ -15,6 +17,11 @@ static void add_file(struct facts *facts, const char *path, const char *text)
 
 	assert_ok(content_facts_read(&entry, content, &buffer, &facts->arena, &f, &err), err);
 	facts_add(facts, 0, &entry, f);
+}
+
+static void add_file(struct facts *facts, const char *path, const char *text)
+{
+	add_bytes(facts, path, slice_str(text));
 }
 
 static void add_link(struct facts *facts, const char *path, const char *target)
@@ -72,6 +79,41 @@ static void test_a_record_without_files_is_told_from_a_package_with_some(void **
 	assert_int_equal(facts.packages.len, ARRAY_LEN(want));
 	for (size_t i = 0; i < ARRAY_LEN(want); i++)
 		assert_int_equal(facts.packages.items[i].record_only, want[i]);
+}
+
+/* A header of a package with one file, and the empty one of its signature. */
+static struct rpm_installed installed(const char *name, const char *dir, struct strbuf *header)
+{
+	cleanup_test_header struct test_header h = { 0 };
+
+	test_header_identity(&h, name, "1", "x86_64");
+	test_header_numbers(&h, RPMTAG_DIRINDEXES, 4, (uint64_t[]){ 0 }, 1);
+	test_header_texts(&h, RPMTAG_BASENAMES, (const char *[]){ "x" }, 1);
+	test_header_texts(&h, RPMTAG_DIRNAMES, &dir, 1);
+	test_header_blob(&h, header);
+	return (struct rpm_installed){ .header = strbuf_slice(header),
+				       .signature = slice_of("\0\0\0\0\0\0\0\0", 8) };
+}
+
+static void test_so_is_one_of_rpm(void **state)
+{
+	cleanup_facts struct facts facts = { 0 };
+	cleanup_strbuf struct strbuf a = { 0 }, b = { 0 }, database = { 0 };
+	const struct rpm_installed items[] = { installed("a", "/usr/share/doc/a/", &a),
+					       installed("b", "/usr/lib64/", &b) };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(rpm_database_write(items, 2, 1, &database, &err), err);
+	add_bytes(&facts, "var/lib/rpm/rpmdb.sqlite", strbuf_slice(&database));
+	/* without lists: nobody knows */
+	add_file(&facts, "var/lib/rpmmanifest/container-manifest-2",
+		 "c\t1-1\t0\t0\tv\t(none)\t1\tx86_64\t0\tc-1-1.src.rpm\n");
+	package_facts_derive(&facts);
+	assert_int_equal(facts.packages.len, 3);
+	assert_true(facts.packages.items[0].record_only);
+	assert_false(facts.packages.items[1].record_only);
+	assert_false(facts.packages.items[2].record_only);
 }
 
 /* Diversions and alternatives: the link is of one package, what it leads to of another. */
@@ -192,6 +234,7 @@ int main(void)
 		cmocka_unit_test(
 			test_dpkg_packages_own_what_their_lists_say_through_links_of_the_root),
 		cmocka_unit_test(test_a_record_without_files_is_told_from_a_package_with_some),
+		cmocka_unit_test(test_so_is_one_of_rpm),
 		cmocka_unit_test(test_who_brings_a_link_does_not_own_what_it_leads_to),
 		cmocka_unit_test(test_status_d_names_packages_and_their_files),
 		cmocka_unit_test(test_apk_packages_are_facts),

@@ -264,8 +264,8 @@ static void test_bad_members_are_named_by_their_path(void **state)
 		  ".url: holds credentials, which do not belong in a lock; make the lock anew "
 		  "with gpuimg lock" },
 		{ "\"toolkit\": true", "\"host_for\": \"app\"",
-		  "x.lock.json: platforms.linux/amd64.inputs[1].host_for: only a Debian package is "
-		  "left to the host" },
+		  "x.lock.json: platforms.linux/amd64.inputs[1].host_for: only a package of "
+		  "Debian's or Red Hat's kind is left to the host" },
 		{ "\"toolkit\": true", "\"version\": \"1\"",
 		  "x.lock.json: platforms.linux/amd64.inputs[1]: a tree has neither version nor "
 		  "url" },

@@ -7,8 +7,10 @@
 #include "formats/file_caps.h"
 #include "tests/support/rpm.h"
 
-static int unpack(const struct test_rpm_file *files, size_t count, struct component *c,
-		  struct strbuf *content, struct error *err)
+typedef int unpacker(struct stream *, struct sink *, struct component *, struct error *);
+
+static int unpack_by(unpacker *how, const struct test_rpm_file *files, size_t count,
+		     struct component *c, struct strbuf *content, struct error *err)
 {
 	const struct test_rpm rpm = { .files = files,
 				      .file_count = count,
@@ -21,7 +23,13 @@ static int unpack(const struct test_rpm_file *files, size_t count, struct compon
 
 	test_rpm_make(&rpm, &bytes);
 	file = stream_memory(strbuf_slice(&bytes));
-	return rpm_unpack(file, sink, c, err);
+	return how(file, sink, c, err);
+}
+
+static int unpack(const struct test_rpm_file *files, size_t count, struct component *c,
+		  struct strbuf *content, struct error *err)
+{
+	return unpack_by(rpm_unpack, files, count, c, content, err);
 }
 
 static const struct test_rpm_file system_files[] = {
@@ -149,6 +157,50 @@ static void test_capabilities_in_words(void **state)
 	}
 }
 
+/* What is left of a package that the host brings. */
+static void test_the_record_of_a_package_has_its_documentation_only(void **state)
+{
+	static const struct test_rpm_file files[] = {
+		{ .path = "/usr/bin/smi",
+		  .content = "bin",
+		  .mode = S_IFREG | 04711,
+		  .inode = 5,
+		  .caps = "cap_net_raw=ep" },
+		{ .path = "/usr/lib64/libcuda.so.1", .content = "lib", .user = "demo" },
+		{ .path = "/usr/share/doc/d", .mode = S_IFDIR | 0755 },
+		{ .path = "/usr/share/doc/d/README", .content = "text", .user = "doc" },
+		{ .path = "/usr/share/doc/d/smi",
+		  .content = "bin",
+		  .mode = S_IFREG | 04711,
+		  .inode = 5 },
+		{ .path = "/usr/share/licenses/d", .content = "terms", .inode = 6 },
+		{ .path = "/usr/share/terms", .content = "terms", .inode = 6 },
+	};
+	static const char *const left[] = { "usr/share/doc/d", "usr/share/doc/d/README",
+					    "usr/share/licenses/d" };
+	cleanup_component struct component *c = component_new(COMPONENT_RPM, "", "");
+	cleanup_strbuf struct strbuf content = { 0 };
+	struct rpm_header header, signature;
+	struct rpm_value names = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_ok(unpack_by(rpm_unpack_record, files, ARRAY_LEN(files), c, &content, &err), err);
+	assert_int_equal(c->entries.len, ARRAY_LEN(left));
+	for (size_t i = 0; i < ARRAY_LEN(left); i++)
+		assert_string_equal(c->entries.items[i].tar.path, left[i]);
+	assert_string_equal(strbuf_text(&content), "textterms");
+	assert_int_equal(c->entries.items[2].content.offset, 4);
+	assert_int_equal(c->owners.len, 1);
+	assert_string_equal(c->owners.items[0].user, "doc");
+	assert_int_equal(c->scripts.len, 0);
+	assert_ok(rpm_header_parse(c->rpm_header, &header, &err), err);
+	assert_ok(rpm_header_parse(c->rpm_signature, &signature, &err), err);
+	assert_true(rpm_header_find(&header, RPMTAG_BASENAMES, &names));
+	assert_int_equal(names.count, ARRAY_LEN(left));
+	assert_int_equal(signature.count, 0);
+}
+
 static void refuse(const struct test_rpm_file *files, size_t count, const char *words)
 {
 	cleanup_component struct component *c = component_new(COMPONENT_RPM, "", "");
@@ -189,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_owners_are_kept_by_name),
 		cmocka_unit_test(test_capabilities_are_an_extended_attribute_of_revision_2),
 		cmocka_unit_test(test_capabilities_in_words),
+		cmocka_unit_test(test_the_record_of_a_package_has_its_documentation_only),
 		cmocka_unit_test(test_hostile_packages_are_refused),
 	};
 

@@ -461,12 +461,33 @@ static void test_what_is_no_specification_is_refused(void **state)
 	check_failure(NULL, ERROR_USAGE, "is no request for an RPM package");
 }
 
-static void test_the_driver_is_refused_by_name_and_as_a_dependency(void **state)
+static void test_the_driver_is_refused_by_name(void **state)
 {
 	(void)state;
 	check_failure("nvidia-driver-cuda", ERROR_USAGE, "brings the driver");
 	check_failure("cuda = 12.6", ERROR_USAGE, "brings the driver");
-	check_failure("wants-driver", ERROR_VERDICT, "nvidia-driver-cuda");
+}
+
+static void test_a_driver_package_that_is_needed_is_left_to_the_host(void **state)
+{
+	struct scene *s = scene_new();
+	struct rpm_sessions sessions = { 0 };
+
+	(void)state;
+	s->context.rpm = &sessions;
+	add_source(s, "os", "os/x86_64");
+	want(s, "wants-driver");
+	assert_ok(run(s), s->err);
+	expect_inputs(s, "nvidia-driver-cuda 580-1.x86_64, wants-driver 1-1.noarch*");
+	assert_string_equal(s->context.inputs->inputs.items[0].host_for, "wants-driver");
+	assert_false(lock_input_is_hosts(&s->context.inputs->inputs.items[1]));
+	/* of the next that is asked for in the same repositories it is no part */
+	s->context.inputs->inputs.len = 0;
+	s->packages[0].spec = "app";
+	assert_ok(run(s), s->err);
+	expect_inputs(s, app_two);
+	rpm_sessions_release(&sessions);
+	scene_free(s);
 }
 
 static void test_a_conflict_is_told_in_full(void **state)
@@ -725,7 +746,8 @@ int main(void)
 		cmocka_unit_test(test_a_package_of_another_source_is_named),
 		cmocka_unit_test(test_a_version_that_is_not_there_is_an_error),
 		cmocka_unit_test(test_what_is_no_specification_is_refused),
-		cmocka_unit_test(test_the_driver_is_refused_by_name_and_as_a_dependency),
+		cmocka_unit_test(test_the_driver_is_refused_by_name),
+		cmocka_unit_test(test_a_driver_package_that_is_needed_is_left_to_the_host),
 		cmocka_unit_test(test_a_conflict_is_told_in_full),
 		cmocka_unit_test(test_what_nothing_provides_is_named),
 		cmocka_unit_test(test_a_repository_without_a_signature_is_refused),
