@@ -342,6 +342,44 @@ static const char *const words[] = { [STEP_DONE] = "done",
 				     [STEP_WRONG] = "stopped",
 				     [STEP_SKIPPED] = "skipped" };
 
+/* Whether the test step ran the image of a platform, which can only be this machine's. */
+static bool is_tested(const struct shipping *s, const char *platform)
+{
+	const struct platform host = platform_host();
+	cleanup_arena struct arena arena = { 0 };
+
+	for (size_t i = 0; i < s->steps.len; i++) {
+		const struct step *step = &s->steps.items[i];
+
+		if (str_equal(step->name, "test") && step->report)
+			return str_equal(platform, platform_text(&host, &arena));
+	}
+	return false;
+}
+
+static json_t *untested(const struct shipping *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->stack->platforms.count; i++) {
+		if (!is_tested(s, s->stack->platforms.items[i]))
+			json_push(list, json_text(s->stack->platforms.items[i]));
+	}
+	return list;
+}
+
+/* What the test step that ran has not seen. */
+static void write_untested(const struct shipping *s, struct strbuf *out)
+{
+	cleanup_json json_t *list = untested(s);
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		strbuf_addf(out,
+			    "  not tested: the image for %s, which only a machine of that kind "
+			    "can run; there, use gpuimg test\n",
+			    json_string_value(json_array_get(list, i)));
+}
+
 static void write_text(const struct shipping *s, struct strbuf *out)
 {
 	for (size_t i = 0; i < s->steps.len; i++) {
@@ -353,8 +391,11 @@ static void write_text(const struct shipping *s, struct strbuf *out)
 		if (step->message)
 			strbuf_addf(out, "  %s", step->message);
 		strbuf_adds(out, "\n");
-		if (str_equal(step->name, "test"))
+		if (str_equal(step->name, "test")) {
 			test_summary_add(step->report, s->stack, out);
+			if (step->report)
+				write_untested(s, out);
+		}
 	}
 	for (size_t i = 0; !s->exit && i < s->to.len; i++)
 		strbuf_addf(out, "%s\n", s->to.items[i]);
@@ -384,6 +425,7 @@ static json_t *ship_json(const struct shipping *s)
 	json_put(root, "variant",
 		 has_variant(s->stack) ? json_text(s->stack->variant) : json_null());
 	json_put(root, "destinations", to);
+	json_put(root, "untested", untested(s));
 	json_put(root, "exit", json_integer(s->exit));
 	json_put(root, "steps", steps);
 	return root;
@@ -466,8 +508,11 @@ const struct command command_ship = {
 		"that of ship.\n"
 		"Layers are sent while the next are made; no tag shows an image that was not "
 		"linted and\n"
-		"tested. The test step also runs the commands of the manifest's test.run in the "
-		"image; where\n"
+		"tested, but that of several platforms only the image of this machine's is run: "
+		"the "
+		"report\n"
+		"names the others. The test step also runs the commands of the manifest's test.run "
+		"in the image; where\n"
 		"no sandbox works they are skipped, and its test.require turns that into exit 3. "
 		"With\n"
 		"--sign KEY the image is signed, and its SBOMs and provenance are put beside it as "

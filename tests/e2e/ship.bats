@@ -139,6 +139,27 @@ stack() {
 	run -2 gpuimg ship stack-that-is-not-there.yaml
 }
 
+@test "ship: of several platforms, which was not tested is said" {
+	start_registry
+	stack
+	here=linux/$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+	[ "$here" = linux/amd64 ] && other=linux/arm64 || other=linux/amd64
+	sed -i "s|^platforms: .*|platforms: [linux/amd64, linux/arm64]|" stack.yaml
+	gpuimg lock -q stack.yaml
+	run -0 --separate-stderr gpuimg ship -o text -o json=ship.json stack.yaml
+	[ "$(grep "not tested" <<<"$output")" = "  not tested: the image for $other, which only a machine of that kind can run; there, use gpuimg test" ]
+	[ "$(jq -c .untested ship.json)" = "[\"$other\"]" ]
+	[ "$(jq -r '.steps[2].report.image.platform' ship.json)" = "$here" ]
+	run -0 --separate-stderr gpuimg ship --no-test -o text -o json=ship.json stack.yaml
+	[[ $output != *"not tested"* ]]
+	[ "$(jq -c .untested ship.json)" = '["linux/amd64","linux/arm64"]' ]
+	# the one platform there is, is another: nothing ran
+	sed -i "s|^platforms: .*|platforms: [$other]|" stack.yaml
+	gpuimg lock -q stack.yaml
+	run -0 --separate-stderr gpuimg ship -o text stack.yaml
+	[[ $output == *"not tested: the image for $other"* ]]
+}
+
 @test "ship: the commands of test.run are run in the image, and the report says which" {
 	need cc jq runc
 	[ -e /lib64/ld-linux-x86-64.so.2 ] || skip "made for x86-64"
