@@ -142,14 +142,13 @@ static int attach(const struct signature_request *request, const struct artifact
 {
 	const char *type = attachment_media_type(statements[which].which);
 	struct artifact artifact = { .subject = request->subject, .type = type, .bytes = text };
-	struct digest ignored;
 
 	if (is_attached(there, type)) {
 		outcome->there++;
 		return 0;
 	}
 	outcome->attached++;
-	return artifact_attach(request->place, &artifact, &ignored, err);
+	return artifact_attach(request->place, &artifact, err);
 }
 
 static int attach_image(const struct signature_request *request, struct store *store,

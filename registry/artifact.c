@@ -1,11 +1,19 @@
 #include "registry/artifact.h"
 
+#include "base/clock.h"
 #include "base/key.h"
 #include "net/http.h"
 #include "oci/mediatype.h"
 #include "registry/cosign_tag.h"
 
-enum { UPDATE_TRIES = 10, REFUSED_TRIES = 4, COPY_DEPTH_MAX = 4, PAUSE_MS = 250 };
+enum {
+	UPDATE_TRIES = 10,
+	REFUSED_TRIES = 4,
+	LOOKS_MAX = 10,
+	COPY_DEPTH_MAX = 4,
+	PAUSE_MS = 500,
+	PAUSE_MAX_MS = 5000
+};
 
 static const char empty[] = "{}";
 
@@ -109,65 +117,104 @@ static int read_document(struct artifact_place *p, const char *tag, struct strbu
 	return artifact_get_tag(p, tag, &arena, out, &desc, &there, err);
 }
 
-/* Longer each time, and scattered, so that those who met do not meet again. */
-static void pause_before(unsigned try)
+/*
+ * Until those who read before we wrote have written: they are as slow as we were, and the machine
+ * that all of us may be on is not even. Scattered, the more the longer it goes on, so that those
+ * who met do not meet again.
+ */
+static void wait_for_others(const struct artifact_update *u)
 {
+	uint64_t pause = MIN(2 * u->took_ms, (uint64_t)PAUSE_MAX_MS), passed;
 	uint8_t dice;
 
 	key_random(&dice, sizeof(dice));
-	http_sleep_ms((uint64_t)(PAUSE_MS << MIN(try - 1, 3u)) * (128u + dice) / 256u);
+	pause = MAX(pause, (uint64_t)PAUSE_MS) * (512u + (uint64_t)dice * u->tries) / 512u;
+	passed = clock_ms(CLOCK_MONOTONIC) - u->since_ms;
+	if (passed < pause)
+		http_sleep_ms(pause - passed);
 }
 
 /*
  * Make the new document and put it, unless another one came meanwhile: making it may take a while,
  * since blobs go first.
  */
-static int update_once(struct artifact_place *p, const struct artifact_update *u, struct slice old,
+static int update_once(struct artifact_place *p, struct artifact_update *u, struct slice old,
 		       struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 }, now = { 0 };
 	struct descriptor desc = { .media_type = u->media_type };
+	uint64_t start;
 	bool ignored;
 
 	if (u->change(u->user, old, &text, err) < 0)
 		return error_wrap(err, "%s", u->tag);
+	start = clock_ms(CLOCK_MONOTONIC);
 	if (read_document(p, u->tag, &now, err) < 0)
 		return -1;
 	if (!slice_equal(strbuf_slice(&now), old))
 		return 0;
 	desc.digest = digest_of(strbuf_slice(&text));
 	desc.size = text.len;
-	return p->ops->put_manifest(p, u->tag, &desc, strbuf_slice(&text), &ignored, err);
+	if (p->ops->put_manifest(p, u->tag, &desc, strbuf_slice(&text), &ignored, err) < 0)
+		return -1;
+	u->seen = desc.digest;
+	u->took_ms = MAX(u->took_ms, clock_ms(CLOCK_MONOTONIC) - start);
+	return 0;
 }
 
-/*
- * Registries have no way to put a document only if the old one is still there. So ours is looked
- * for again after a while in which another, who had read before we wrote, has written. Of two that
- * put a tag at the same moment some registries refuse one, each in words of its own.
- */
-int artifact_update(struct artifact_place *p, const struct artifact_update *u, struct error *err)
+/* Of two that put a tag at the same moment some registries refuse one, in words of their own. */
+static int update_try(struct artifact_place *p, struct artifact_update *u, struct slice old,
+		      struct error *err)
+{
+	struct error failed = { 0 };
+
+	if (++u->tries > UPDATE_TRIES)
+		return error_set(
+			err, ERROR_NETWORK,
+			"%s: others change it all the time, and ours was lost %d times; try "
+			"again when they have ended",
+			u->tag, UPDATE_TRIES);
+	u->seen = (struct digest){ 0 };
+	if (update_once(p, u, old, &failed) < 0 &&
+	    (failed.code != ERROR_NETWORK || u->tries >= REFUSED_TRIES)) {
+		*err = failed;
+		return -1;
+	}
+	u->since_ms = clock_ms(CLOCK_MONOTONIC);
+	return 0;
+}
+
+int artifact_update_begin(struct artifact_place *p, struct artifact_update *u, struct error *err)
 {
 	cleanup_strbuf struct strbuf now = { 0 };
 
 	if (read_document(p, u->tag, &now, err) < 0)
 		return -1;
-	for (unsigned try = 1; !u->done(u->user, strbuf_slice(&now)); try++) {
-		struct error failed = { 0 };
+	u->pending = !u->done(u->user, strbuf_slice(&now));
+	return u->pending ? update_try(p, u, strbuf_slice(&now), err) : 0;
+}
 
-		if (try > UPDATE_TRIES)
-			return error_set(err, ERROR_NETWORK,
-					 "%s: others change it all the time, and ours was lost %d "
-					 "times",
-					 u->tag, UPDATE_TRIES);
-		if (update_once(p, u, strbuf_slice(&now), &failed) < 0 &&
-		    (failed.code != ERROR_NETWORK || try >= REFUSED_TRIES)) {
-			*err = failed;
-			return -1;
-		}
-		if (p->ops->list) /* files need no while */
-			pause_before(try);
+/* Layouts are looked at once, at once: see the header. */
+int artifact_update_settle(struct artifact_place *p, struct artifact_update *u, struct error *err)
+{
+	cleanup_strbuf struct strbuf now = { 0 };
+
+	for (unsigned looks = 0; u->pending;) {
+		struct digest seen;
+
+		if (p->ops->list)
+			wait_for_others(u);
 		if (read_document(p, u->tag, &now, err) < 0)
 			return -1;
+		if (!u->done(u->user, strbuf_slice(&now))) {
+			if (update_try(p, u, strbuf_slice(&now), err) < 0)
+				return -1;
+			continue;
+		}
+		seen = digest_of(strbuf_slice(&now));
+		u->pending = p->ops->list && !digest_equal(&seen, &u->seen) && ++looks < LOOKS_MAX;
+		u->seen = seen;
+		u->since_ms = clock_ms(CLOCK_MONOTONIC);
 	}
 	return 0;
 }
@@ -205,21 +252,37 @@ static bool is_on_index(void *user, struct slice now)
 	return there;
 }
 
-int artifact_attach_manifest(struct artifact_place *p, const struct digest *subject,
-			     const struct descriptor *desc, struct slice text, struct error *err)
+static int put_listed(struct artifact_place *p, const struct digest *subject, struct slice text,
+		      struct artifact_attaching *a, struct error *err)
 {
-	cleanup_free char *tag = artifact_tag(subject, "");
-	struct artifact_update update = { .tag = tag,
-					  .change = add_to_index,
-					  .done = is_on_index,
-					  .user = (void *)(uintptr_t)desc,
-					  .media_type = MEDIATYPE_OCI_INDEX };
 	char name[DIGEST_TEXT_MAX];
 	bool there;
 
-	if (p->ops->put_manifest(p, digest_text(&desc->digest, name), desc, text, &there, err) < 0)
+	a->tag = artifact_tag(subject, "");
+	a->update = (struct artifact_update){ .tag = a->tag,
+					      .change = add_to_index,
+					      .done = is_on_index,
+					      .user = &a->manifest,
+					      .media_type = MEDIATYPE_OCI_INDEX };
+	if (p->ops->put_manifest(p, digest_text(&a->manifest.digest, name), &a->manifest, text,
+				 &there, err) < 0)
 		return -1;
-	return there ? 0 : artifact_update(p, &update, err);
+	return there ? 0 : artifact_update_begin(p, &a->update, err);
+}
+
+void artifact_attaching_release(struct artifact_attaching *a)
+{
+	free(a->tag);
+}
+
+int artifact_attach_manifest(struct artifact_place *p, const struct digest *subject,
+			     const struct descriptor *desc, struct slice text, struct error *err)
+{
+	cleanup_artifact_attaching struct artifact_attaching a = { .manifest = *desc };
+
+	if (put_listed(p, subject, text, &a, err) < 0)
+		return -1;
+	return artifact_update_settle(p, &a.update, err);
 }
 
 /* Attaching. */
@@ -253,26 +316,33 @@ static void write_manifest(const struct artifact *a, const struct descriptor *co
 	json_canonical(json, out);
 }
 
-int artifact_attach(struct artifact_place *p, const struct artifact *a, struct digest *out_digest,
-		    struct error *err)
+int artifact_attach_begin(struct artifact_place *p, const struct artifact *a,
+			  struct artifact_attaching *out, struct error *err)
 {
 	struct descriptor config = describe(MEDIATYPE_OCI_EMPTY, slice_str(empty));
-	struct descriptor blob = describe(a->type, a->bytes), manifest;
+	struct descriptor blob = describe(a->type, a->bytes);
 	cleanup_strbuf struct strbuf text = { 0 };
 
 	if (a->bytes.len > ARTIFACT_BYTES_MAX)
 		return error_set(err, ERROR_LIMIT, "%s: %zu bytes; %d are allowed", a->type,
 				 a->bytes.len, ARTIFACT_BYTES_MAX);
 	write_manifest(a, &config, &blob, &text);
-	manifest = describe(MEDIATYPE_OCI_MANIFEST, strbuf_slice(&text));
-	manifest.artifact_type = a->type;
-	manifest.annotations = a->annotations;
-	*out_digest = manifest.digest;
+	out->manifest = describe(MEDIATYPE_OCI_MANIFEST, strbuf_slice(&text));
+	out->manifest.artifact_type = a->type;
+	out->manifest.annotations = a->annotations;
 	if (p->ops->put_blob(p, &config, slice_str(empty), err) < 0 ||
 	    p->ops->put_blob(p, &blob, a->bytes, err) < 0)
 		return -1;
-	return artifact_attach_manifest(p, &a->subject->digest, &manifest, strbuf_slice(&text),
-					err);
+	return put_listed(p, &a->subject->digest, strbuf_slice(&text), out, err);
+}
+
+int artifact_attach(struct artifact_place *p, const struct artifact *a, struct error *err)
+{
+	cleanup_artifact_attaching struct artifact_attaching attaching = { 0 };
+
+	if (artifact_attach_begin(p, a, &attaching, err) < 0)
+		return -1;
+	return artifact_update_settle(p, &attaching.update, err);
 }
 
 /* Copying. */

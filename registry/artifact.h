@@ -79,25 +79,18 @@ int artifact_get_tag(struct artifact_place *p, const char *tag, struct arena *ar
 int artifact_list(struct artifact_place *p, const struct digest *subject, struct arena *arena,
 		  struct artifact_list *out, struct error *err) MUST_USE;
 
-struct artifact {
-	const struct descriptor *subject; /* media type, digest and size count */
-	const char *type;                 /* of the artifact and of its one blob */
-	struct slice bytes;
-	const json_t *annotations; /* borrowed; NULL: none */
-};
 /*
- * Attach a blob to its subject, with a manifest of its own, put by digest. The list that a place
- * without the API has under a tag is read again after it was written, until ours is on it.
- */
-int artifact_attach(struct artifact_place *p, const struct artifact *artifact,
-		    struct digest *out_digest, struct error *err) MUST_USE;
-/* The same of a manifest that is there or whose blobs are; `desc` as the list is to have it. */
-int artifact_attach_manifest(struct artifact_place *p, const struct digest *subject,
-			     const struct descriptor *desc, struct slice text,
-			     struct error *err) MUST_USE;
-/*
- * A document that several may change at once: read what is under `tag` (`there` false: nothing),
- * let `change` make the new one, put it, and look whether `done` still holds; else again.
+ * A document that several may change at once: read what is under `tag`, let `change` make the new
+ * one, put it unless another came meanwhile, and look after a while whether `done` still holds;
+ * else again.
+ *
+ * Registries have no way to put a document only if the old one is still there, so who writes last
+ * wins. What is promised: ours is there for a while (half a second at least, and twice as long as
+ * it took us to look and write) after it was written, and when others wrote as well, for as long
+ * after that as the document takes to stay the same for a while. What cannot be: another who read
+ * before that while began and writes after it ended takes ours away unseen, and so does a program
+ * that does not look before it writes. To sign again adds what was lost. In a layout nothing is
+ * waited for: it is one caller's at a time.
  */
 struct artifact_update {
 	const char *tag;
@@ -107,9 +100,50 @@ struct artifact_update {
 	bool (*done)(void *user, struct slice now);
 	void *user;
 	const char *media_type;
+	/* Kept by the functions below; 0 at first. */
+	bool pending;
+	unsigned tries;
+	uint64_t took_ms, since_ms;
+	struct digest seen;
 };
-int artifact_update(struct artifact_place *p, const struct artifact_update *update,
+/*
+ * Put it, if it is not done; then see to it that it stays. Between the two the caller may do other
+ * things, which count for the while that is waited; what `update` points to has to last until then.
+ */
+int artifact_update_begin(struct artifact_place *p, struct artifact_update *update,
+			  struct error *err) MUST_USE;
+int artifact_update_settle(struct artifact_place *p, struct artifact_update *update,
+			   struct error *err) MUST_USE;
+
+struct artifact {
+	const struct descriptor *subject; /* media type, digest and size count */
+	const char *type;                 /* of the artifact and of its one blob */
+	struct slice bytes;
+	const json_t *annotations; /* borrowed; NULL: none */
+};
+/*
+ * Attach a blob to its subject, with a manifest of its own, put by digest; where the place does not
+ * list it by itself, the list under a tag is updated as above.
+ */
+int artifact_attach(struct artifact_place *p, const struct artifact *artifact,
 		    struct error *err) MUST_USE;
+/* The same of a manifest that is there or whose blobs are; `desc` as the list is to have it. */
+int artifact_attach_manifest(struct artifact_place *p, const struct digest *subject,
+			     const struct descriptor *desc, struct slice text,
+			     struct error *err) MUST_USE;
+/*
+ * The same in two steps, the second being artifact_update_settle of `update`. It stays where it is
+ * until then, and the artifact's type and annotations last as long.
+ */
+struct artifact_attaching {
+	struct descriptor manifest;
+	char *tag;
+	struct artifact_update update;
+};
+int artifact_attach_begin(struct artifact_place *p, const struct artifact *artifact,
+			  struct artifact_attaching *out, struct error *err) MUST_USE;
+void artifact_attaching_release(struct artifact_attaching *a);
+#define cleanup_artifact_attaching cleanup(artifact_attaching_release)
 
 /*
  * Copy all that is attached to `subject`: referrers and their referrers, cosign's tags. *out_count

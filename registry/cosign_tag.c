@@ -2,12 +2,6 @@
 
 #include "oci/mediatype.h"
 
-struct adding {
-	struct artifact_place *place;
-	const struct descriptor *layers;
-	size_t count;
-};
-
 static bool same_annotations(const json_t *a, const json_t *b)
 {
 	size_t size = a ? json_object_size(a) : 0;
@@ -29,7 +23,7 @@ static bool is_among(const struct descriptor *layers, size_t count, const struct
 
 static bool has_all(void *user, struct slice now)
 {
-	const struct adding *a = user;
+	const struct cosign_adding *a = user;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_manifest struct manifest m = { 0 };
 	struct error ignored = { 0 };
@@ -77,7 +71,7 @@ static int put_config(struct artifact_place *p, const struct descriptor *layers,
 
 static int add(void *user, struct slice old, struct strbuf *out, struct error *err)
 {
-	const struct adding *a = user;
+	const struct cosign_adding *a = user;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_manifest struct manifest m = { 0 };
 	cleanup_free struct descriptor *all = NULL;
@@ -103,15 +97,26 @@ static int add(void *user, struct slice old, struct strbuf *out, struct error *e
 	return 0;
 }
 
+int cosign_tag_begin(struct artifact_place *p, const char *tag, const struct descriptor *layers,
+		     size_t count, struct cosign_adding *out, struct error *err)
+{
+	*out = (struct cosign_adding){ .place = p,
+				       .layers = layers,
+				       .count = count,
+				       .update = { .tag = tag,
+						   .change = add,
+						   .done = has_all,
+						   .user = out,
+						   .media_type = MEDIATYPE_OCI_MANIFEST } };
+	return artifact_update_begin(p, &out->update, err);
+}
+
 int cosign_tag_add(struct artifact_place *p, const char *tag, const struct descriptor *layers,
 		   size_t count, struct error *err)
 {
-	struct adding adding = { p, layers, count };
-	struct artifact_update update = { .tag = tag,
-					  .change = add,
-					  .done = has_all,
-					  .user = &adding,
-					  .media_type = MEDIATYPE_OCI_MANIFEST };
+	struct cosign_adding adding;
 
-	return artifact_update(p, &update, err);
+	if (cosign_tag_begin(p, tag, layers, count, &adding, err) < 0)
+		return -1;
+	return artifact_update_settle(p, &adding.update, err);
 }

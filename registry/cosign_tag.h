@@ -16,5 +16,17 @@ enum { COSIGN_LAYERS_MAX = 1000 };
  */
 int cosign_tag_add(struct artifact_place *p, const char *tag, const struct descriptor *layers,
 		   size_t count, struct error *err) MUST_USE;
+/*
+ * The same in two steps, the second being artifact_update_settle of `update`. All of it stays where
+ * it is until then.
+ */
+struct cosign_adding {
+	struct artifact_place *place;
+	const struct descriptor *layers;
+	size_t count;
+	struct artifact_update update;
+};
+int cosign_tag_begin(struct artifact_place *p, const char *tag, const struct descriptor *layers,
+		     size_t count, struct cosign_adding *out, struct error *err) MUST_USE;
 
 #endif

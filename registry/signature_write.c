@@ -28,43 +28,66 @@ static json_t *remarks(const struct signature_request *r, bool time_as_text)
 	return o;
 }
 
+/* What one signature puts. All of it is put before any of it is seen to stay: one while for all. */
+struct putting {
+	char *tag;
+	json_t *layer_annotations, *annotations;
+	struct descriptor layer;
+	struct cosign_adding adding;
+	struct artifact_attaching attaching;
+};
+
+static void putting_release(struct putting *p)
+{
+	artifact_attaching_release(&p->attaching);
+	json_decref(p->annotations);
+	json_decref(p->layer_annotations);
+	free(p->tag);
+}
+
+static int settle(const struct signature_request *r, struct putting *p, struct error *err)
+{
+	if (artifact_update_settle(r->place, &p->adding.update, err) < 0)
+		return -1;
+	return artifact_update_settle(r->place, &p->attaching.update, err);
+}
+
 /* Cosign's tags. */
 
 static int put_layer(const struct signature_request *r, const char *suffix, const char *media_type,
-		     struct slice bytes, const json_t *annotations, struct error *err)
+		     struct slice bytes, struct putting *p, struct error *err)
 {
-	cleanup_free char *tag = artifact_tag(&r->subject->digest, suffix);
-	struct descriptor layer = { .media_type = media_type,
-				    .digest = digest_of(bytes),
-				    .size = bytes.len,
-				    .annotations = annotations };
-
+	p->tag = artifact_tag(&r->subject->digest, suffix);
+	p->layer = (struct descriptor){ .media_type = media_type,
+					.digest = digest_of(bytes),
+					.size = bytes.len,
+					.annotations = p->layer_annotations };
 	if (bytes.len > ARTIFACT_BYTES_MAX)
 		return error_set(err, ERROR_LIMIT, "%zu bytes; %d are allowed", bytes.len,
 				 ARTIFACT_BYTES_MAX);
-	if (r->place->ops->put_blob(r->place, &layer, bytes, err) < 0)
+	if (r->place->ops->put_blob(r->place, &p->layer, bytes, err) < 0)
 		return -1;
-	return cosign_tag_add(r->place, tag, &layer, 1, err);
+	return cosign_tag_begin(r->place, p->tag, &p->layer, 1, &p->adding, err);
 }
 
-static int sign_legacy(const struct signature_request *r, struct error *err)
+static int sign_legacy(const struct signature_request *r, struct putting *p, struct error *err)
 {
-	cleanup_json json_t *optional = remarks(r, false), *annotations = json_object();
+	cleanup_json json_t *optional = remarks(r, false);
 	cleanup_strbuf struct strbuf payload = { 0 }, signature = { 0 }, text = { 0 };
 
 	simple_signing_write(r->reference, &r->subject->digest, optional, &payload);
 	if (key_sign(r->key, strbuf_slice(&payload), &signature, err) < 0)
 		return -1;
 	base64_encode(strbuf_slice(&signature), &text);
-	json_put(annotations, ANNOTATION_SIGNATURE, json_text(strbuf_text(&text)));
-	return put_layer(r, ".sig", MEDIATYPE_SIMPLE_SIGNING, strbuf_slice(&payload), annotations,
-			 err);
+	p->layer_annotations = json_object();
+	json_put(p->layer_annotations, ANNOTATION_SIGNATURE, json_text(strbuf_text(&text)));
+	return put_layer(r, ".sig", MEDIATYPE_SIMPLE_SIGNING, strbuf_slice(&payload), p, err);
 }
 
 static int attest_legacy(const struct signature_request *r, const char *predicate_type,
-			 struct slice predicate, struct error *err)
+			 struct slice predicate, struct putting *p, struct error *err)
 {
-	cleanup_json json_t *annotations = json_object(), *envelope = NULL;
+	cleanup_json json_t *envelope = NULL;
 	cleanup_strbuf struct strbuf statement = { 0 }, text = { 0 };
 	struct intoto_request about = { .type = INTOTO_V01,
 					.name = r->reference,
@@ -81,9 +104,10 @@ static int attest_legacy(const struct signature_request *r, const char *predicat
 	first = json_array_get(json_object_get(envelope, "signatures"), 0);
 	json_put(first, "keyid", json_text(""));
 	json_canonical(envelope, &text);
-	json_put(annotations, ANNOTATION_SIGNATURE, json_text(""));
-	json_put(annotations, ANNOTATION_PREDICATE, json_text(predicate_type));
-	return put_layer(r, ".att", MEDIATYPE_DSSE, strbuf_slice(&text), annotations, err);
+	p->layer_annotations = json_object();
+	json_put(p->layer_annotations, ANNOTATION_SIGNATURE, json_text(""));
+	json_put(p->layer_annotations, ANNOTATION_PREDICATE, json_text(predicate_type));
+	return put_layer(r, ".att", MEDIATYPE_DSSE, strbuf_slice(&text), p, err);
 }
 
 /* Bundles. */
@@ -99,30 +123,29 @@ static void put_time(json_t *annotations, uint64_t time_s)
 }
 
 static int put_bundle(const struct signature_request *r, const char *predicate_type,
-		      struct slice predicate, struct error *err)
+		      struct slice predicate, struct putting *p, struct error *err)
 {
-	cleanup_json json_t *said = remarks(r, true), *annotations = json_object();
+	cleanup_json json_t *said = remarks(r, true);
 	cleanup_strbuf struct strbuf statement = { 0 }, bundle = { 0 };
 	struct intoto_request about = { .type = INTOTO_V1,
 					.digest = r->subject->digest,
 					.annotations = said,
 					.predicate_type = predicate_type,
 					.predicate = predicate };
-	struct artifact artifact = { .subject = r->subject,
-				     .type = SIGSTORE_BUNDLE_TYPE,
-				     .annotations = annotations };
-	struct digest ignored;
+	struct artifact artifact = { .subject = r->subject, .type = SIGSTORE_BUNDLE_TYPE };
 
 	intoto_write(&about, &statement);
 	if (sigstore_bundle_sign(r->key, strbuf_slice(&statement), &bundle, err) < 0)
 		return -1;
 	strbuf_release(&statement); /* it may be large */
+	p->annotations = json_object();
 	if (r->time_s)
-		put_time(annotations, r->time_s);
-	json_put(annotations, "dev.sigstore.bundle.content", json_text("dsse-envelope"));
-	json_put(annotations, ANNOTATION_BUNDLE_PREDICATE, json_text(predicate_type));
+		put_time(p->annotations, r->time_s);
+	json_put(p->annotations, "dev.sigstore.bundle.content", json_text("dsse-envelope"));
+	json_put(p->annotations, ANNOTATION_BUNDLE_PREDICATE, json_text(predicate_type));
+	artifact.annotations = p->annotations;
 	artifact.bytes = strbuf_slice(&bundle);
-	return artifact_attach(r->place, &artifact, &ignored, err);
+	return artifact_attach_begin(r->place, &artifact, &p->attaching, err);
 }
 
 /* The whole. */
@@ -159,45 +182,42 @@ static int find_there(const struct signature_request *r, const char *predicate_t
 	return 0;
 }
 
-int signature_sign(const struct signature_request *r, struct signature_put *out, struct error *err)
+/* Sign, or with a predicate type that of an attestation, in the forms that are not there. */
+static int put_missing(const struct signature_request *r, const char *predicate_type,
+		       struct slice predicate, struct signature_put *out, struct error *err)
 {
-	unsigned there;
+	cleanup(putting_release) struct putting p = { 0 };
+	unsigned there, missing;
+	int rc = 0;
 
 	*out = (struct signature_put){ 0 };
-	if (find_there(r, NULL, (struct slice){ 0 }, &there, err) < 0)
-		return error_wrap(err, "sign");
+	if (find_there(r, predicate_type, predicate, &there, err) < 0)
+		return -1;
+	missing = r->forms & ~there;
+	if (missing & SIGNATURE_LEGACY)
+		rc = predicate_type ? attest_legacy(r, predicate_type, predicate, &p, err)
+				    : sign_legacy(r, &p, err);
+	if (rc == 0 && missing & SIGNATURE_BUNDLE)
+		rc = put_bundle(r, predicate_type ? predicate_type : INTOTO_SIGNATURE, predicate,
+				&p, err);
+	if (rc < 0 || settle(r, &p, err) < 0)
+		return -1;
 	out->there = (unsigned)__builtin_popcount(there & r->forms);
-	if (r->forms & ~there & SIGNATURE_LEGACY) {
-		if (sign_legacy(r, err) < 0)
-			return error_wrap(err, "sign");
-		out->made++;
-	}
-	if (r->forms & ~there & SIGNATURE_BUNDLE) {
-		if (put_bundle(r, INTOTO_SIGNATURE, (struct slice){ 0 }, err) < 0)
-			return error_wrap(err, "sign");
-		out->made++;
-	}
+	out->made = (unsigned)__builtin_popcount(missing);
+	return 0;
+}
+
+int signature_sign(const struct signature_request *r, struct signature_put *out, struct error *err)
+{
+	if (put_missing(r, NULL, (struct slice){ 0 }, out, err) < 0)
+		return error_wrap(err, "sign");
 	return 0;
 }
 
 int signature_attest(const struct signature_request *r, const char *predicate_type,
 		     struct slice predicate, struct signature_put *out, struct error *err)
 {
-	unsigned there;
-
-	*out = (struct signature_put){ 0 };
-	if (find_there(r, predicate_type, predicate, &there, err) < 0)
+	if (put_missing(r, predicate_type, predicate, out, err) < 0)
 		return error_wrap(err, "attest");
-	out->there = (unsigned)__builtin_popcount(there & r->forms);
-	if (r->forms & ~there & SIGNATURE_LEGACY) {
-		if (attest_legacy(r, predicate_type, predicate, err) < 0)
-			return error_wrap(err, "attest");
-		out->made++;
-	}
-	if (r->forms & ~there & SIGNATURE_BUNDLE) {
-		if (put_bundle(r, predicate_type, predicate, err) < 0)
-			return error_wrap(err, "attest");
-		out->made++;
-	}
 	return 0;
 }

@@ -18,6 +18,16 @@ fi
 
 gpuimg() { "$GPUIMG" "$@"; }
 
+# wait_for COMMAND...: until it succeeds. A minute is no measure of anything: a machine may be busy, and
+# nothing that is waited for takes so long.
+wait_for() {
+	local end=$((SECONDS + 60))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || { echo "waited a minute for: $*" >&2; return 1; }
+		sleep 0.05
+	done
+}
+
 # A fresh directory per test, removed by bats.
 work() {
 	WORK=$(mktemp -d "$BATS_TEST_TMPDIR/work.XXXXXX")
@@ -98,16 +108,16 @@ sign_rpms() { # DIR
 
 # A folder on 127.0.0.1: $REPOSITORY is its address; stop_repository ends it.
 serve_folder() { # DIR
-	rm -f "$BATS_TEST_TMPDIR/port" # of an earlier one
+	local port=$BATS_TEST_TMPDIR/port.$RANDOM$RANDOM
 	python3 -u -c '
 import functools, http.server, sys
 h = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])
 s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), h)
 print(s.server_address[1]); sys.stdout.flush()
-s.serve_forever()' "$1" >"$BATS_TEST_TMPDIR/port" 2>/dev/null 3>&- &
+s.serve_forever()' "$1" >"$port" 2>/dev/null 3>&- &
 	REPOSITORY_PID=$!
-	while [ ! -s "$BATS_TEST_TMPDIR/port" ]; do sleep 0.05; done
-	REPOSITORY=http://127.0.0.1:$(cat "$BATS_TEST_TMPDIR/port")/
+	wait_for test -s "$port" || return 1
+	REPOSITORY=http://127.0.0.1:$(cat "$port")/
 }
 
 stop_repository() {

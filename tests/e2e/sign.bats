@@ -242,20 +242,61 @@ start_pushed() { # [KIND]
 	run -2 gpuimg copy --with-referrers "$IMAGE" oci-archive:app.tar
 }
 
-@test "R2 two that sign at the same time: both signatures stay" {
-	local pids
+# How many signatures, or bundles, the tag of that kind holds ("[.]sig", or "" for the list).
+held_by_tag() { # SUFFIX
+	curl -sfo tag.json -H 'Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json' \
+		"http://$DIRECT/v2/app/manifests/${DIGEST/:/-}${1/\[.]/.}"
+	jq '(.layers // .manifests) | length' tag.json
+}
+
+@test "R2 four that sign at the same time: all signatures stay" {
+	local pids pid
 	for k in a b c d; do gpuimg keygen -q --plain "$k"; done
 	for kind in docker-registry v3 api; do
 		start_pushed $kind
 		pids=()
 		for k in a b c d; do
-			gpuimg sign -q --key "$k.key" "$IMAGE" 3>&- &
+			"$GPUIMG" sign -q --key "$k.key" "$IMAGE" 3>&- &
 			pids+=($!)
 		done
-		wait "${pids[@]}"
+		for pid in "${pids[@]}"; do wait "$pid"; done
 		for k in a b c d; do
 			run -0 gpuimg verify --key "$k.pub" "$IMAGE"
 			[ "$(grep -c '^  good' <<<"$output")" = 2 ]
+		done
+		[ $kind != docker-registry ] || stop_registry
+	done
+}
+
+@test "R2 one is held up between its look and its write, and writes over another's: that one writes again" {
+	local form suffix late early first
+	for k in a b; do gpuimg keygen -q --plain "$k"; done
+	for kind in docker-registry v3; do
+		start_pushed $kind
+		DIRECT=$REGISTRY
+		for form in legacy bundle; do
+			suffix=
+			[ $form = bundle ] || suffix='[.]sig'
+			REGISTRY=$DIRECT
+			start_proxy "PUT manifests/sha256-[0-9a-f]*$suffix$ 1 wait"
+			late=$PROXY
+			"$GPUIMG" sign -q --format $form --key b.key "docker://$REGISTRY/app:1" 3>&- &
+			first=$!
+			wait_for test -e "$late/held"
+			REGISTRY=$DIRECT
+			# is it signed, what is there, has it changed, did ours stay: the fourth is held
+			start_proxy "GET manifests/sha256-[0-9a-f]*$suffix$ 4 wait"
+			early=$PROXY
+			"$GPUIMG" sign -q --format $form --key a.key "docker://$REGISTRY/app:1" 3>&- &
+			wait_for test -e "$early/held"
+			[ "$(held_by_tag "$suffix")" = 1 ]
+			touch "$late/go"
+			wait $first
+			[ "$(held_by_tag "$suffix")" = 1 ]
+			touch "$early/go"
+			wait $!
+			[ "$(held_by_tag "$suffix")" = 2 ]
+			for k in a b; do run -0 gpuimg verify --key $k.pub "docker://$DIRECT/app@$DIGEST"; done
 		done
 		[ $kind != docker-registry ] || stop_registry
 	done

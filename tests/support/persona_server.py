@@ -30,12 +30,14 @@ scheme). KINDs, as far as uploads of the real ones are known:
 import base64
 import hashlib
 import http.server
+import io
 import json
 import os
 import re
 import socket
 import ssl
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -407,17 +409,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return []
 
     def put_manifest(self, repository, path):
-        with open(path, "wb") as out:
-            self.take(out)
-        with open(path, "rb") as f:
-            content = f.read()
+        """It is there under its names whole or not at all, whoever else puts it meanwhile."""
+        received = io.BytesIO()
+        if not self.take(received):
+            return None
+        content = received.getvalue()
         for wanted in self.wanted(content):
             if not os.path.exists(blob_path(repository, wanted)):
-                os.remove(path)
                 return self.refuse(404, "MANIFEST_BLOB_UNKNOWN", wanted)
         digest = "sha256:" + hashlib.sha256(content).hexdigest()
-        with open(self.manifest_path(repository, digest), "wb") as out:
-            out.write(content)
+        for name in (self.manifest_path(repository, digest), path):
+            with tempfile.NamedTemporaryFile(dir=path_of("uploads"), delete=False) as out:
+                out.write(content)
+            os.replace(out.name, name)
         headers = [("Docker-Content-Digest", digest)]
         try:
             document = json.loads(content)

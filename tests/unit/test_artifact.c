@@ -4,13 +4,14 @@
 #include "registry/artifact.h"
 #include "tests/support/http_server.h"
 
-#define INDEX(entries)                                                                    \
-	"{\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.index.v1+json\"," \
-	"\"manifests\":[" entries "]}"
-#define ENTRY(digit)                                                                         \
-	"{\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"digest\":\"sha256:" \
-	"000000000000000000000000000000000000000000000000000000000000000" digit              \
-	"\",\"size\":1,\"artifactType\":\"a/" digit "\"}"
+/* As we write them. */
+#define INDEX(entries)             \
+	"{\"manifests\":[" entries \
+	"],\"mediaType\":\"application/vnd.oci.image.index.v1+json\",\"schemaVersion\":2}"
+#define ENTRY(digit)                                                            \
+	"{\"artifactType\":\"a/" digit "\",\"digest\":\"sha256:"                \
+	"000000000000000000000000000000000000000000000000000000000000000" digit \
+	"\",\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"size\":1}"
 #define GREETING                             \
 	{                                    \
 		.answer = "200 OK\r\n\r\n{}" \
@@ -180,7 +181,7 @@ static char *attach_to(const struct http_server_step *steps, size_t count)
 	place = artifact_registry(repository);
 	assert_ok(artifact_attach_manifest(place, &subject, &d, slice_str("{}"), &err), err);
 	for (size_t i = 1; i < http_server_count(server); i++)
-		strbuf_addf(&out, "%.*s\n", (int)strcspn(http_server_request(server, i), ":"),
+		strbuf_addf(&out, "%.*s\n", (int)strcspn(http_server_request(server, i), ":\r"),
 			    http_server_request(server, i));
 	return strbuf_steal(&out);
 }
@@ -197,49 +198,123 @@ static void test_a_registry_that_lists_subjects_gets_no_tag(void **state)
 	assert_string_equal(asked, "PUT /v2/a/b/manifests/sha256\n");
 }
 
-#define OURS                                                                                 \
-	"{\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"digest\":\"sha256:" \
-	"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\",\"size\":2}"
+#define OURS                                                                  \
+	"{\"artifactType\":\"a/b\",\"digest\":\"sha256:"                      \
+	"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\"," \
+	"\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\",\"size\":2}"
+
+#define NONE                                      \
+	{                                         \
+		.answer = "404 Not Found\r\n\r\n" \
+	}
+#define PUT                                     \
+	{                                       \
+		.answer = "201 Created\r\n\r\n" \
+	}
+#define LIST(entries)                                     \
+	{                                                 \
+		.answer = "200 OK\r\n\r\n" INDEX(entries) \
+	}
+
+/* All that the script has is asked, nothing more, and so many times something is put. */
+static void expect_puts(const struct http_server_step *steps, size_t count, size_t puts)
+{
+	cleanup_free char *asked = attach_to(steps, count);
+	size_t requests = 1, found = 0;
+
+	for (const char *at = asked; (at = strchr(at, '\n')); at++)
+		requests++;
+	for (const char *at = asked; (at = strstr(at, "PUT ")); at++)
+		found++;
+	assert_int_equal(requests, count);
+	assert_int_equal(found, puts);
+	assert_non_null(strstr(asked, "PUT /v2/a/b/manifests/sha256-"));
+}
+
+static void test_a_list_that_stays_as_we_put_it_is_looked_at_once(void **state)
+{
+	static const struct http_server_step steps[] = {
+		GREETING, PUT, /* the manifest */
+		NONE,          /* no list yet */
+		NONE,          /* nor just before */
+		PUT,      LIST(OURS),
+	};
+
+	(void)state;
+	expect_puts(steps, ARRAY_LEN(steps), 2);
+}
 
 static void test_a_list_that_another_overwrote_is_written_again(void **state)
 {
 	static const struct http_server_step steps[] = {
 		GREETING,
-		{ .answer = "201 Created\r\n\r\n" },              /* the manifest */
-		{ .answer = "404 Not Found\r\n\r\n" },            /* no list yet */
-		{ .answer = "404 Not Found\r\n\r\n" },            /* nor just before */
-		{ .answer = "201 Created\r\n\r\n" },              /* ours is put */
-		{ .answer = "200 OK\r\n\r\n" INDEX(ENTRY("1")) }, /* the other's came after */
-		{ .answer = "200 OK\r\n\r\n" INDEX(ENTRY("1")) }, /* still */
-		{ .answer = "201 Created\r\n\r\n" },              /* both are put */
-		{ .answer = "200 OK\r\n\r\n" INDEX(ENTRY("1") "," OURS) },
+		PUT,
+		NONE,
+		NONE,
+		PUT,
+		LIST(ENTRY("1")), /* the other's came after */
+		LIST(ENTRY("1")), /* still */
+		PUT,              /* both are put */
+		LIST(ENTRY("1") "," OURS),
 	};
-	cleanup_free char *asked = attach_to(steps, ARRAY_LEN(steps));
-	size_t puts = 0;
 
 	(void)state;
-	for (const char *at = asked; (at = strstr(at, "PUT ")); at++)
-		puts++;
-	assert_int_equal(puts, 3);
+	expect_puts(steps, ARRAY_LEN(steps), 3);
+}
+
+static void test_a_list_that_others_add_to_is_looked_at_until_it_stays(void **state)
+{
+	static const struct http_server_step steps[] = {
+		GREETING,
+		PUT,
+		NONE,
+		NONE,
+		PUT,
+		LIST(OURS "," ENTRY("1")), /* ours is there, and so are others who write */
+		LIST(ENTRY("2")),          /* one of them had read before us and writes after us */
+		LIST(ENTRY("2")),
+		PUT,
+		LIST(ENTRY("2") "," OURS "," ENTRY("1")),
+		LIST(ENTRY("2") "," OURS "," ENTRY("1")), /* nobody any more */
+	};
+
+	(void)state;
+	expect_puts(steps, ARRAY_LEN(steps), 3);
+}
+
+static void test_a_list_that_changed_before_we_put_ours_is_made_anew(void **state)
+{
+	static const struct http_server_step steps[] = {
+		GREETING,
+		PUT,
+		NONE,
+		LIST(ENTRY("1")), /* came while ours was made */
+		LIST(ENTRY("1")),
+		LIST(ENTRY("1")),
+		PUT,
+		LIST(ENTRY("1") "," OURS),
+	};
+
+	(void)state;
+	expect_puts(steps, ARRAY_LEN(steps), 2);
 }
 
 static void test_a_refused_list_is_put_again(void **state)
 {
 	static const struct http_server_step steps[] = {
 		GREETING,
-		{ .answer = "201 Created\r\n\r\n" },
-		{ .answer = "404 Not Found\r\n\r\n" },
-		{ .answer = "404 Not Found\r\n\r\n" },
+		PUT,
+		NONE,
+		NONE,
 		{ .answer = "400 Bad Request\r\n\r\n{\"errors\":[{\"code\":\"DIGEST_INVALID\"}]}" },
-		{ .answer = "404 Not Found\r\n\r\n" },
-		{ .answer = "404 Not Found\r\n\r\n" },
-		{ .answer = "201 Created\r\n\r\n" },
-		{ .answer = "200 OK\r\n\r\n" INDEX(OURS) },
+		NONE,
+		NONE,
+		PUT,
+		LIST(OURS),
 	};
-	cleanup_free char *asked = attach_to(steps, ARRAY_LEN(steps));
 
 	(void)state;
-	assert_non_null(strstr(asked, "PUT /v2/a/b/manifests/sha256-"));
+	expect_puts(steps, ARRAY_LEN(steps), 3);
 }
 
 static void test_tags_for_attachments_are_known_as_such(void **state)
@@ -267,7 +342,10 @@ int main(void)
 		cmocka_unit_test(test_a_page_of_html_is_no_list),
 		cmocka_unit_test(test_a_refusal_is_no_empty_list),
 		cmocka_unit_test(test_a_registry_that_lists_subjects_gets_no_tag),
+		cmocka_unit_test(test_a_list_that_stays_as_we_put_it_is_looked_at_once),
 		cmocka_unit_test(test_a_list_that_another_overwrote_is_written_again),
+		cmocka_unit_test(test_a_list_that_others_add_to_is_looked_at_until_it_stays),
+		cmocka_unit_test(test_a_list_that_changed_before_we_put_ours_is_made_anew),
 		cmocka_unit_test(test_a_refused_list_is_put_again),
 		cmocka_unit_test(test_tags_for_attachments_are_known_as_such),
 	};
