@@ -254,6 +254,112 @@ static void test_the_highest_priority_is_the_alternative(void **state)
 				    "/usr/bin/mawk\n5\n/no/such\n/usr/bin/mawk\n\n");
 }
 
+static void test_of_equal_priorities_the_first_registered_stays(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "second", "#!/bin/sh\nupdate-alternatives --install /usr/bin/t t /usr/bin/t-z 10\n",
+	    "usr/bin/t-z", "z");
+	put(&s, "first", "#!/bin/sh\nupdate-alternatives --install /usr/bin/t t /usr/bin/t-a 10\n",
+	    "usr/bin/t-a", "a");
+	finish_well(&s);
+	assert_string_equal(link_of(&s, "etc/alternatives/t"), "/usr/bin/t-z");
+}
+
+/* A small system, in which the scripts of base-files, libc-bin and others have something to do. */
+static void open_system(struct site *s)
+{
+	open_site(s, "{}");
+	put(s, "base-files", NULL, "etc/dpkg/origins/debian", "Vendor: Debian\n");
+	put(s, "dash", NULL, "usr/bin/dash", "dash");
+	put(s, "libc-bin", NULL, "usr/share/libc-bin/nsswitch.conf", "hosts: files dns\n");
+	put(s, "tzdata", "#!/bin/sh\necho Etc/UTC > /etc/timezone\n", "usr/share/zoneinfo/Etc/UTC",
+	    "TZif");
+	put(s, "openssh-server", NULL, "usr/sbin/sshd", "sshd");
+	finish_well(s);
+}
+
+static void test_files_that_scripts_write_or_copy_are_there(void **state)
+{
+	static const struct {
+		const char *path, *text;
+	} files[] = {
+		{ "etc/nsswitch.conf", "hosts: files dns\n" },
+		{ "etc/timezone", "Etc/UTC\n" },
+		{ "etc/machine-id", "" },
+		{ "etc/subuid", "" },
+		{ "etc/subgid", "" },
+	};
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_system(&s);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		cleanup_free char *text = text_of(&s, files[i].path);
+
+		assert_string_equal(text, files[i].text);
+	}
+	assert_string_equal(link_of(&s, "usr/bin/sh"), "dash");
+	assert_string_equal(link_of(&s, "etc/localtime"), "/usr/share/zoneinfo/Etc/UTC");
+	assert_string_equal(link_of(&s, "etc/dpkg/origins/default"), "debian");
+}
+
+static void test_what_differs_between_machines_is_not_made(void **state)
+{
+	static const char *const paths[] = {
+		"etc/hostname",
+		"etc/hosts",
+		"etc/resolv.conf",
+		"etc/mtab",
+		"etc/fstab",
+		"etc/ssh/ssh_host_rsa_key",
+		"etc/ssh/ssh_host_ed25519_key",
+		"var/lib/dbus/machine-id",
+		"var/log/dpkg.log",
+		"var/log/alternatives.log",
+		"var/log/bootstrap.log",
+		"var/log/apt",
+		"var/lib/apt/lists",
+		"var/cache/ldconfig/aux-cache",
+		"var/lib/systemd/random-seed",
+		"var/cache/fontconfig",
+	};
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_system(&s);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		if (rootfs_lookup(&s.rootfs, paths[i]))
+			fail_msg("%s", paths[i]);
+	}
+}
+
+static void test_folders_of_the_system_have_their_modes(void **state)
+{
+	static const struct {
+		const char *path;
+		uint32_t mode;
+		uint64_t gid;
+	} folders[] = {
+		{ "tmp", 01777, 0 },      { "var/tmp", 01777, 0 }, { "run", 0755, 0 },
+		{ "run/lock", 01777, 0 }, { "root", 0700, 0 },     { "var/mail", 02775, 8 },
+	};
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_system(&s);
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		const struct rootfs_node *n = rootfs_lookup(&s.rootfs, folders[i].path);
+
+		if (!n || n->tar->type != TAR_DIR || n->tar->mode != folders[i].mode ||
+		    n->tar->gid != folders[i].gid)
+			fail_msg("%s", folders[i].path);
+	}
+	assert_string_equal(link_of(&s, "usr/local/man"), "share/man");
+}
+
 static void test_slaves_whose_file_is_missing_are_left_out(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
@@ -636,6 +742,10 @@ int main(void)
 		cmocka_unit_test(test_what_scripts_do_with_files_for_sure_is_done),
 		cmocka_unit_test(test_a_diversion_moves_what_others_bring),
 		cmocka_unit_test(test_the_highest_priority_is_the_alternative),
+		cmocka_unit_test(test_of_equal_priorities_the_first_registered_stays),
+		cmocka_unit_test(test_files_that_scripts_write_or_copy_are_there),
+		cmocka_unit_test(test_what_differs_between_machines_is_not_made),
+		cmocka_unit_test(test_folders_of_the_system_have_their_modes),
 		cmocka_unit_test(test_slaves_whose_file_is_missing_are_left_out),
 		cmocka_unit_test(test_names_of_alternatives_never_leave_their_folder),
 		cmocka_unit_test(test_certificates_get_a_bundle_and_their_links),

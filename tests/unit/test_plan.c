@@ -164,6 +164,31 @@ static void test_single_makes_one_layer(void **state)
 	assert_int_equal(b.plan.layers.len, 1);
 }
 
+static void test_by_stage_what_each_contributes_is_a_layer(void **state)
+{
+	static const char *const titles[] = { "image", "compile", "fetch" };
+	cleanup(bench_release) struct bench b = { 0 };
+	struct component *compile = part(COMPONENT_STAGE, "compile"),
+			 *fetch = part(COMPONENT_STAGE, "fetch");
+	size_t at;
+
+	(void)state;
+	fill(&b);
+	compile->stage = "compile";
+	fetch->stage = "fetch";
+	component_add_text(compile, "opt/bin/made", 0755, slice_str("made"));
+	component_add_text(fetch, "opt/data/brought", 0644, slice_str("brought"));
+	add(&b, compile);
+	add(&b, fetch);
+	make(&b, SPLIT_STAGE, GIB);
+	assert_int_equal(b.plan.layers.len, ARRAY_LEN(titles));
+	for (size_t i = 0; i < ARRAY_LEN(titles); i++)
+		assert_string_equal(b.plan.layers.items[i].title, titles[i]);
+	assert_non_null(find(&b.plan.layers.items[0], "usr/bin/zip", &at));
+	assert_non_null(find(&b.plan.layers.items[1], "opt/bin/made", &at));
+	assert_non_null(find(&b.plan.layers.items[2], "opt/data/brought", &at));
+}
+
 static void test_folders_that_differ_are_set_right_by_the_last_layer(void **state)
 {
 	cleanup(bench_release) struct bench b = { 0 };
@@ -531,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_lost_by_merging),
 		cmocka_unit_test(test_above_the_wanted_number_folders_are_cut_at_the_limit_alone),
 		cmocka_unit_test(test_no_room_at_all_is_refused),
+		cmocka_unit_test(test_by_stage_what_each_contributes_is_a_layer),
 		cmocka_unit_test(test_folders_that_differ_are_set_right_by_the_last_layer),
 		cmocka_unit_test(test_the_bytes_do_not_depend_on_the_number_of_threads),
 		cmocka_unit_test(test_the_bytes_are_those_of_assembly_version_3),
