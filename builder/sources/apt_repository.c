@@ -221,6 +221,15 @@ struct variant {
 	const struct apt_release_file *file;
 };
 
+static int not_as_said(const struct apt_repository *r, const char *folder, const struct variant *v,
+		       struct error *err)
+{
+	return error_wrap(err,
+			  "%s%s%s is not what the Release file says (a mirror caught while it "
+			  "changes? try again)",
+			  r->display, folder, v->name);
+}
+
 static int download_index(const struct apt_access *access, const struct apt_repository *r,
 			  const char *folder, const struct variant *v, bool by_hash,
 			  struct error *err)
@@ -238,14 +247,9 @@ static int download_index(const struct apt_access *access, const struct apt_repo
 		return -1;
 	limited = sink_limit(pending.sink, v->file->size);
 	if (download(access, r, url, TRIES, limited, err) < 0)
-		return err->code == ERROR_INTEGRITY
-			       ? error_wrap(err, "%s%s%s", r->display, folder, v->name)
-			       : -1;
+		return err->code == ERROR_INTEGRITY ? not_as_said(r, folder, v, err) : -1;
 	if (store_put_commit(&pending, &v->file->digest, v->file->size, &digest, &size, err) < 0)
-		return error_wrap(err,
-				  "%s%s%s is not what the Release file says (a mirror caught while "
-				  "it changes? try again)",
-				  r->display, folder, v->name);
+		return not_as_said(r, folder, v, err);
 	return 0;
 }
 

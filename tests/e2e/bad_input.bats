@@ -248,6 +248,24 @@ use_repository() { # PACKAGES
 	gpuimg lock stack.yaml
 }
 
+@test "a mirror caught while it changes: the index is taken by its digest where the repository has that" {
+	need dpkg-deb
+	make_deb outer
+	use_repository outer
+	cp repo/Packages before
+	for other in "$(cat before)"$'\n\n\n\n' "$(head -c 50 before)" "$(sed 's/outer/utter/' before)"; do
+		echo "$other" >repo/Packages
+		refuses 3 'Packages is not what the Release file says' 'try again' -- lock stack.yaml
+	done
+	[ ! -e stack.lock.json ]
+	mkdir -p repo/by-hash/SHA256
+	cp before "repo/by-hash/SHA256/$(sha256sum before | cut -d' ' -f1)"
+	sed -i 's/^SHA256:/Acquire-By-Hash: yes\n&/' repo/Release
+	gpg --homedir "$BATS_TEST_TMPDIR/gnupg" --batch --quiet --yes --clearsign --digest-algo SHA256 -o repo/InRelease repo/Release
+	run -0 gpuimg lock stack.yaml
+	[ "$(jq -r '.platforms[].inputs[].name' stack.lock.json)" = outer ]
+}
+
 @test "two packages that own one path with different content: both are named" {
 	need dpkg-deb
 	mkdir -p repo
