@@ -299,7 +299,8 @@ static const struct stack_key stage_keys[] = {
 	  .offset = AT(stack_stage, packages),
 	  .count_offset = AT(stack_stage, package_count),
 	  .section = &package_section,
-	  .help = "Packages by the `id` of the source they come from." },
+	  .help = "Packages by the `id` of the source they come from. None of the driver: of what "
+		  "others need of it the image has the record, the host the rest." },
 	{ .name = "files",
 	  .type = KEY_LIST,
 	  .offset = AT(stack_stage, files),
