@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "base/vec.h"
-#include "builder/stat_cache.h"
+#include "builder/digest_ahead.h"
 
 /* Files on their way to their digests; as many are looked ahead. */
 enum { READING_AHEAD = 64 };
@@ -12,17 +12,11 @@ enum { READING_AHEAD = 64 };
 enum { STAMP_MIN = 64 * 1024 };
 
 struct reading_file {
-	struct pool_job job;
-	char *path;      /* of the host */
-	char *below;     /* in the folder */
-	size_t entry;    /* of the component */
-	bool known, ran; /* from the cache; on a thread */
-	uint64_t size;
-	struct file_stamp stamp;
-	int64_t read_at;
-	struct digest digest;
-	struct error error;
-	int rc;
+	struct digest_ahead_file file;
+	char *path;   /* of the host */
+	char *below;  /* in the folder */
+	size_t entry; /* of the component */
+	bool known;   /* from the cache */
 };
 
 /* What is being appended, and how. */
@@ -31,64 +25,23 @@ struct appending {
 	const char *from, *to;
 	const char *folder; /* `from`, in the component's arena */
 	uint32_t mode;      /* of files; 0: by the x bit */
-	struct pool *pool;
+	struct digest_ahead *ahead;
 	struct stat_cache *cache;
 	struct reading_file files[READING_AHEAD]; /* a ring, in the order of the walk */
 	size_t first, count;
 };
 
-static int stamp_of(int fd, const char *path, struct file_stamp *out, struct error *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return error_set_errno(err, errno, "look at %s", path);
-	*out = file_stamp_of(&st);
-	return 0;
-}
-
-static int digest_file(struct reading_file *f, struct error *err)
-{
-	cleanup_fd int fd = fs_open(AT_FDCWD, f->path, err);
-	cleanup_stream struct stream *s = NULL, *counted = NULL;
-	cleanup_digest struct digest_state state = { 0 };
-	struct file_stamp after;
-	uint64_t bytes = 0;
-
-	f->read_at = file_stamp_now();
-	if (fd < 0 || stamp_of(fd, f->path, &f->stamp, err) < 0)
-		return -1;
-	s = stream_fd_range(fd, 0, f->stamp.size, f->path);
-	digest_init(&state, DIGEST_SHA256);
-	counted = stream_digest(s, &state, &bytes);
-	if (stream_drain(counted, NULL, err) < 0 && err->code == ERROR_SYSTEM)
-		return -1;
-	if (stamp_of(fd, f->path, &after, err) < 0)
-		return -1;
-	if (bytes != f->size || !file_stamp_equal(&f->stamp, &after))
-		return error_set(err, ERROR_INTEGRITY, "%s: changed while it was read", f->path);
-	f->digest = digest_finish(&state);
-	return 0;
-}
-
-static void digest_job(struct pool_job *job)
-{
-	struct reading_file *f = (struct reading_file *)job;
-
-	f->rc = digest_file(f, &f->error);
-}
-
 /* The file whose turn it is gets its digest. */
 static int settle_first(struct appending *a, struct error *err)
 {
-	struct reading_file *f = &a->files[a->first];
-	struct content *content = &a->c->entries.items[f->entry].content;
+	struct reading_file *r = &a->files[a->first];
+	struct digest_ahead_file *f = &r->file;
+	struct content *content = &a->c->entries.items[r->entry].content;
+	int rc = r->known ? 0 : digest_ahead_wait(a->ahead, f);
 
-	if (f->ran)
-		pool_wait(a->pool, &f->job);
 	a->first = (a->first + 1) % READING_AHEAD;
 	a->count--;
-	if (f->rc == 0) {
+	if (rc == 0) {
 		content_set_digest(content, &f->digest);
 		if (f->size >= STAMP_MIN && file_stamp_is_settled(&f->stamp, f->read_at)) {
 			struct file_stamp *kept = arena_alloc(&a->c->arena, sizeof(*kept));
@@ -96,13 +49,13 @@ static int settle_first(struct appending *a, struct error *err)
 			*kept = f->stamp;
 			content->stamp = kept;
 		}
-		stat_cache_note(a->cache, f->below, &f->stamp, &f->digest, f->read_at);
+		stat_cache_note(a->cache, r->below, &f->stamp, &f->digest, f->read_at);
 	} else {
 		*err = f->error;
 	}
-	free(f->path);
-	free(f->below);
-	return f->rc;
+	free(r->path);
+	free(r->below);
+	return rc;
 }
 
 static int settle_all(struct appending *a, struct error *err)
@@ -124,24 +77,23 @@ static int settle_all(struct appending *a, struct error *err)
 static int read_file(struct appending *a, const char *path, const char *below,
 		     const struct stat *st, struct error *err)
 {
-	struct reading_file *f;
+	struct reading_file *r;
+	struct digest_ahead_file *f;
 
 	if (a->count == READING_AHEAD && settle_first(a, err) < 0)
 		return -1;
-	f = &a->files[(a->first + a->count++) % READING_AHEAD];
-	*f = (struct reading_file){ .job.run = digest_job,
-				    .path = xstrdup(path),
+	r = &a->files[(a->first + a->count++) % READING_AHEAD];
+	*r = (struct reading_file){ .path = xstrdup(path),
 				    .below = xstrdup(below),
-				    .entry = a->c->entries.len - 1,
-				    .size = (uint64_t)st->st_size,
-				    .stamp = file_stamp_of(st),
-				    .read_at = INT64_MAX };
-	f->known = stat_cache_find(a->cache, below, &f->stamp, &f->digest);
-	f->ran = !f->known && a->pool;
-	if (f->ran)
-		pool_submit(a->pool, &f->job);
-	else if (!f->known)
-		digest_job(&f->job);
+				    .entry = a->c->entries.len - 1 };
+	f = &r->file;
+	f->path = r->path;
+	f->size = (uint64_t)st->st_size;
+	f->stamp = file_stamp_of(st);
+	f->read_at = INT64_MAX;
+	r->known = stat_cache_find(a->cache, below, &f->stamp, &f->digest);
+	if (!r->known)
+		digest_ahead_submit(a->ahead, f);
 	return 0;
 }
 
@@ -230,6 +182,8 @@ int dir_append(struct component *c, const char *from, const char *to, const char
 {
 	cleanup_free char *plain = xstrdup(from);
 	cleanup_stat_cache struct stat_cache *cache = NULL;
+	cleanup_digest_ahead struct digest_ahead *ahead =
+		digest_ahead_new(reading ? reading->pool : NULL);
 	cleanup_free struct appending *a = xcalloc(1, sizeof(*a));
 	bool folder = str_ends(from, "/");
 	struct stat st;
@@ -238,7 +192,7 @@ int dir_append(struct component *c, const char *from, const char *to, const char
 	a->from = plain;
 	a->folder = arena_strdup(&c->arena, plain);
 	a->to = to;
-	a->pool = reading ? reading->pool : NULL;
+	a->ahead = ahead;
 	if (mode && *mode)
 		a->mode = (uint32_t)strtoul(mode, NULL, 8) & 07777;
 	cut_slashes(plain);
