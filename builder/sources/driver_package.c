@@ -22,28 +22,67 @@ static const struct name_rule rules[] = {
 	{ "nvidia-persistenced", .begins = true },
 	{ "nvidia-settings", .begins = true },
 	{ "nvidia-xconfig", .begins = true },
+	{ "nvidia-fs", .begins = false },
+	{ "nvidia-fs-", .begins = true },
 	{ "libnvidia-cfg", .begins = true },
 	{ "libnvidia-fbc", .begins = true },
 	{ "libnvidia-gpucomp", .begins = true },
-	/* .debs */
-	{ "libcuda1", .begins = false },
-	{ "libcuda1-", .begins = true },
-	{ "nvidia-smi", .begins = false },
-	{ "nvidia-kernel", .begins = true },
-	{ "nvidia-dkms-", .begins = true },
-	{ "nvidia-utils-", .begins = true },
-	{ "nvidia-compute-utils-", .begins = true },
-	{ "nvidia-headless-", .begins = true },
+	/* .debs: of a branch (550, tesla-535, legacy-390xx), or of the newest one */
+	{ "libnvidia-tesla-", .begins = true },
+	{ "libnvidia-legacy-", .begins = true },
 	{ "nvidia-tesla-", .begins = true },
 	{ "nvidia-legacy-", .begins = true },
-	{ "libnvidia-compute", .begins = true },
-	{ "libnvidia-ml1", .begins = true },
-	{ "libnvidia-encode", .begins = true },
-	{ "libnvidia-decode", .begins = true },
-	{ "libnvidia-ptxjitcompiler", .begins = true },
-	{ "libnvidia-gl-", .begins = true },
+	{ "libcuda1", .begins = false },
+	{ "libcuda1-", .begins = true },
+	{ "libcudadebugger1", .begins = false },
+	{ "libnvcuvid1", .begins = false },
+	{ "libnvoptix1", .begins = false },
+	{ "libegl-nvidia", .begins = true },
+	{ "libgl1-nvidia-", .begins = true },
+	{ "libgles-nvidia", .begins = true },
+	{ "libglx-nvidia", .begins = true },
+	{ "libnvidia-allocator1", .begins = true },
+	{ "libnvidia-api1", .begins = true },
 	{ "libnvidia-common-", .begins = true },
+	{ "libnvidia-compiler", .begins = true },
+	{ "libnvidia-compute", .begins = true },
+	{ "libnvidia-decode", .begins = true },
+	{ "libnvidia-eglcore", .begins = true },
+	{ "libnvidia-encode", .begins = true },
 	{ "libnvidia-extra-", .begins = true },
+	{ "libnvidia-gl-", .begins = true },
+	{ "libnvidia-glcore", .begins = true },
+	{ "libnvidia-glvkspirv", .begins = true },
+	{ "libnvidia-ml1", .begins = true },
+	{ "libnvidia-ngx1", .begins = true },
+	{ "libnvidia-nvvm", .begins = true },
+	{ "libnvidia-opticalflow1", .begins = true },
+	{ "libnvidia-pkcs11", .begins = true },
+	{ "libnvidia-ptxjitcompiler", .begins = true },
+	{ "libnvidia-rtcore", .begins = true },
+	{ "glx-alternative-nvidia", .begins = true },
+	{ "firmware-nvidia-", .begins = true },
+	{ "linux-modules-nvidia-", .begins = true },
+	{ "nvidia-alternative", .begins = false },
+	{ "nvidia-compute-utils-", .begins = true },
+	{ "nvidia-cuda-mps", .begins = false },
+	{ "nvidia-dkms-", .begins = true },
+	{ "nvidia-egl-common", .begins = true },
+	{ "nvidia-egl-icd", .begins = true },
+	{ "nvidia-firmware-", .begins = true },
+	{ "nvidia-headless-", .begins = true },
+	{ "nvidia-installer-cleanup", .begins = true },
+	{ "nvidia-kernel", .begins = true },
+	{ "nvidia-opencl-icd", .begins = true },
+	{ "nvidia-powerd", .begins = false },
+	{ "nvidia-smi", .begins = false },
+	{ "nvidia-support", .begins = false },
+	{ "nvidia-suspend-common", .begins = true },
+	{ "nvidia-utils-", .begins = true },
+	{ "nvidia-vdpau-driver", .begins = true },
+	{ "nvidia-vulkan-common", .begins = true },
+	{ "nvidia-vulkan-icd", .begins = true },
+	{ "xserver-xorg-video-nvidia", .begins = true },
 	/* .rpms */
 	{ "libnvidia-ml", .begins = false },
 	{ "kmod-nvidia", .begins = true },
@@ -51,13 +90,24 @@ static const struct name_rule rules[] = {
 	{ "dkms-nvidia", .begins = true },
 	{ "nvidia-kmod", .begins = true },
 	{ "xorg-x11-drv-nvidia", .begins = true },
+	{ "nvidia-compute-G", .begins = true },
+	{ "nvidia-gl-G", .begins = true },
+	{ "nvidia-video-G", .begins = true },
 	/* the toolkit and the driver in one */
 	{ "cuda", .besides = true },
 	{ "cuda-runtime-", .begins = true, .besides = true },
 };
 
+/* Repositories have ten thousands of names: all above have one of these in them. */
+static bool may_be(struct slice name)
+{
+	return memmem(name.data, name.len, "nv", 2) || memmem(name.data, name.len, "cuda", 4);
+}
+
 static const struct name_rule *rule_of(struct slice name)
 {
+	if (!may_be(name))
+		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		if (rules[i].begins ? slice_starts(name, rules[i].text)
 				    : slice_is(name, rules[i].text))

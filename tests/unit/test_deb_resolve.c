@@ -352,6 +352,12 @@ static void test_of_alternatives_the_driver_is_the_last(void **state)
 	expect(SET("tool 1;Depends: libnvidia-compute-535 | libnvidia-compute-550 | gone",
 		   "libnvidia-compute-550 1", "libnvidia-compute-535 1"),
 	       "tool", "libnvidia-compute-535 tool*");
+	/* as Debian's gds-tools: the driver of another branch is the driver as well */
+	expect(SET("tool 1;Depends: libcuda1 (>= 5) | libnvidia-tesla-cuda1 (>= 5) | libcuda.so.1",
+		   "libcuda1 5;Provides: libcuda.so.1",
+		   "libnvidia-tesla-cuda1 5;Depends: nvidia-support;Provides: libcuda.so.1",
+		   "nvidia-support 1"),
+	       "tool", "libcuda1 tool*");
 	/* what finds no set at first is searched for, with the same rule */
 	expect(SET("tool 1;Depends: a | b, c", "a 1", "b 1;Depends: libcuda1",
 		   "libcuda1 1;Depends: gone", "c 1;Depends: d | e", "d 1;Breaks: tool",
