@@ -153,6 +153,16 @@ const char *digest_base64url(const struct digest *d, char out[48])
 	return out;
 }
 
+int digest_check(const struct digest *got, const struct digest *want, struct error *err)
+{
+	char a[DIGEST_TEXT_MAX], b[DIGEST_TEXT_MAX];
+
+	if (digest_equal(got, want))
+		return 0;
+	return error_set(err, ERROR_INTEGRITY, "has digest %s instead of %s", digest_text(got, a),
+			 digest_text(want, b));
+}
+
 bool digest_equal(const struct digest *a, const struct digest *b)
 {
 	return a->algorithm == b->algorithm &&
@@ -225,6 +235,31 @@ void digest_update_both(struct digest_state *a, struct slice x, struct digest_st
 	}
 	digest_update(a, x.data, x.len);
 	digest_update(b, y.data, y.len);
+}
+
+/* Up to `len` bytes from the front. */
+static struct slice take(struct slice *s, size_t len)
+{
+	struct slice front = slice_of(s->data, MIN(len, s->len));
+
+	*s = slice_of(s->data + front.len, s->len - front.len);
+	return front;
+}
+
+/* a and b, a and c, b and c: each with what leaves to the others what they need of it. */
+void digest_update_three(struct digest_state *a, struct slice x, struct digest_state *b,
+			 struct slice y, struct digest_state *c, struct slice z)
+{
+	size_t of_z = z.len / 2 / SHA256_CBLOCK * SHA256_CBLOCK, both = MIN(x.len, y.len);
+
+	both -= MIN(both, of_z);
+	if (both) {
+		struct slice front = take(&x, both);
+
+		digest_update_both(a, front, b, take(&y, both));
+	}
+	digest_update_both(a, x, c, take(&z, of_z));
+	digest_update_both(b, y, c, z);
 }
 
 struct digest digest_finish(struct digest_state *s)

@@ -33,6 +33,8 @@ const char *digest_text(const struct digest *d, char out[DIGEST_TEXT_MAX]);
 /* The hex digits alone, with a NUL. Returns out. */
 const char *digest_hex(const struct digest *d, char out[DIGEST_HEX_MAX]);
 bool digest_equal(const struct digest *a, const struct digest *b);
+/* "has digest A instead of B", ERROR_INTEGRITY, unless they are equal. */
+int digest_check(const struct digest *got, const struct digest *want, struct error *err) MUST_USE;
 /* SHA-256 of a slice. */
 struct digest digest_of(struct slice s);
 /* SHA-1, for formats that are sealed with it and for nothing that has to be proven. */
@@ -55,6 +57,12 @@ void digest_update(struct digest_state *s, const void *data, size_t len);
  */
 void digest_update_both(struct digest_state *a, struct slice x, struct digest_state *b,
 			struct slice y);
+/*
+ * The same of three, two by two. Least is left to be taken alone where none is longer than the
+ * other two together.
+ */
+void digest_update_three(struct digest_state *a, struct slice x, struct digest_state *b,
+			 struct slice y, struct digest_state *c, struct slice z);
 /* The value; the state may only be released afterwards. */
 struct digest digest_finish(struct digest_state *s);
 void digest_release(struct digest_state *s);

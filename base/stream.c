@@ -205,15 +205,10 @@ struct stream *stream_limit(struct stream *inner, uint64_t limit)
 
 static int verify_end(struct wrap_stream *s, struct error *err)
 {
-	char a[DIGEST_TEXT_MAX], b[DIGEST_TEXT_MAX];
-
 	if (!s->ended)
 		s->got = digest_finish(&s->own);
 	s->ended = true;
-	if (!digest_equal(&s->got, &s->want))
-		return error_set(err, ERROR_INTEGRITY, "has digest %s instead of %s",
-				 digest_text(&s->got, a), digest_text(&s->want, b));
-	return 0;
+	return digest_check(&s->got, &s->want, err);
 }
 
 static ssize_t verify_read(struct stream *base, void *buf, size_t len, struct error *err)
@@ -233,11 +228,7 @@ static ssize_t verify_read(struct stream *base, void *buf, size_t len, struct er
 				 s->seen > s->limit ? "more" : "less", s->limit);
 	if (n == 0)
 		return verify_end(s, err);
-	if (s->state)
-		digest_update_both(&s->own, slice_of(buf, (size_t)n), s->state,
-				   slice_of(buf, (size_t)n));
-	else
-		digest_update(&s->own, buf, (size_t)n);
+	digest_update(&s->own, buf, (size_t)n);
 	return n;
 }
 
@@ -248,18 +239,11 @@ static void verify_close(struct stream *base)
 
 struct stream *stream_verify(struct stream *inner, const struct digest *want, uint64_t size)
 {
-	return stream_verify_also(inner, want, size, NULL);
-}
-
-struct stream *stream_verify_also(struct stream *inner, const struct digest *want, uint64_t size,
-				  struct digest_state *also)
-{
 	static const struct stream_ops ops = { .read = verify_read, .close = verify_close };
 	struct wrap_stream *s = wrap_new(inner, &ops);
 
 	s->limit = size;
 	s->want = *want;
-	s->state = also;
 	digest_init(&s->own, want->algorithm);
 	return &s->base;
 }

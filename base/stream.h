@@ -57,9 +57,6 @@ struct stream *stream_limit(struct stream *inner, uint64_t limit);
  * read; else ERROR_INTEGRITY. Borrows `inner`. The caller must read to the end.
  */
 struct stream *stream_verify(struct stream *inner, const struct digest *want, uint64_t size);
-/* The same, and what is read goes into `also` too, for next to nothing (digest_update_both). */
-struct stream *stream_verify_also(struct stream *inner, const struct digest *want, uint64_t size,
-				  struct digest_state *also);
 /* `inner`, with each byte read also fed to `state` and counted. Borrows all. */
 struct stream *stream_digest(struct stream *inner, struct digest_state *state, uint64_t *out_bytes);
 

@@ -110,19 +110,13 @@ static struct stream *open_source(const struct content *c, uint64_t size, int *o
 
 struct stream *content_open(const struct content *c, uint64_t size, struct error *err)
 {
-	return content_open_also(c, size, NULL, err);
-}
-
-struct stream *content_open_also(const struct content *c, uint64_t size, struct digest_state *also,
-				 struct error *err)
-{
 	static const struct stream_ops ops = { .read = content_read, .close = content_close };
 	int fd = -1;
 	struct stream *source = open_source(c, size, &fd, err);
 	struct digest want = content_digest(c);
 	struct content_stream *s;
 
-	if (!source || (!c->has_digest && c->kind != CONTENT_PATH && !also))
+	if (!source || (!c->has_digest && c->kind != CONTENT_PATH))
 		return source;
 	s = xcalloc(1, sizeof(*s));
 	s->base.ops = &ops;
@@ -131,9 +125,7 @@ struct stream *content_open_also(const struct content *c, uint64_t size, struct 
 	s->left = size;
 	s->stamp = c->kind == CONTENT_PATH ? c->stamp : NULL;
 	if (c->has_digest && !s->stamp)
-		s->proven = stream_verify_also(source, &want, size, also);
-	else if (also)
-		s->proven = stream_digest(source, also, NULL);
+		s->proven = stream_verify(source, &want, size);
 	s->path = c->kind == CONTENT_PATH ? content_host_path(c)
 		  : c->path               ? xstrdup(c->path)
 					  : NULL;

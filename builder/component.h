@@ -72,9 +72,6 @@ static inline void content_set_digest(struct content *c, const struct digest *d)
 char *content_host_path(const struct content *c);
 /* `size` is the entry's. NULL on error. The caller closes the stream. */
 struct stream *content_open(const struct content *c, uint64_t size, struct error *err) MUST_USE;
-/* The same, and what is read goes into the digest `also`, too. */
-struct stream *content_open_also(const struct content *c, uint64_t size, struct digest_state *also,
-				 struct error *err) MUST_USE;
 
 struct component_entry {
 	struct tar_entry tar; /* strings in the component's arena */

@@ -148,53 +148,91 @@ static int write_entry(struct writing *w, const struct layer_entry *e, struct er
 	return 0;
 }
 
-/* `len` compressed bytes of a file go into the layer as they are. */
-static int insert_range(struct writing *w, int fd, uint64_t offset, uint64_t len, struct error *err)
+static int insert(struct writing *w, const void *data, size_t len, struct error *err)
 {
-	enum { COPY_BYTES = 256 * 1024 };
-	cleanup_stream struct stream *s = stream_fd_range(fd, offset, len, "compressed data");
-	cleanup_free uint8_t *buf = xmalloc(COPY_BYTES);
-	ssize_t n;
-
-	while ((n = stream_read(s, buf, COPY_BYTES, err)) > 0) {
-		if (compress_sink_insert(w->compressed, buf, (size_t)n, err) < 0)
-			return -1;
-	}
-	return n < 0 ? -1 : 0;
+	digest_update(&w->pending.state, data, len);
+	return compress_sink_insert(w->compressed, data, len, err);
 }
 
-/* `plain` was made to digest into w->raw, which holds everything before it. */
-static int count_inflated(struct writing *w, struct stream *plain, uint64_t size, struct error *err)
-{
-	uint64_t bytes = 0;
+/* Compressed bytes of a file and what they hold, both on their way into the layer. */
+struct inserting {
+	struct stream *coded, *plain;
+	uint64_t coded_size, plain_size; /* in bytes */
+	struct digest_state *content;    /* of what is plain; NULL: nobody wants it */
+};
 
-	if (stream_drain(plain, &bytes, err) < 0)
-		return -1;
-	if (bytes != size)
+/* Both are read side by side, so that their digests cost as little as they can. */
+static int insert_both(struct writing *w, const struct inserting *in, struct error *err)
+{
+	enum { CHUNK = 256 * 1024 };
+	cleanup_free uint8_t *buf = xmalloc(2 * (size_t)CHUNK);
+	uint8_t *coded = buf + CHUNK;
+	uint64_t seen = 0;
+	ssize_t n, m;
+
+	do {
+		uint64_t share = CHUNK;
+
+		n = stream_read(in->plain, buf, CHUNK, err);
+		if (n > 0)
+			share = MIN(share, (uint64_t)n * in->coded_size / (in->plain_size + 1) + 1);
+		m = n < 0 ? -1 : stream_read(in->coded, coded, share, err);
+		if (m < 0)
+			return -1;
+		if (in->content)
+			digest_update_three(&w->raw, slice_of(buf, (size_t)n), in->content,
+					    slice_of(buf, (size_t)n), &w->pending.state,
+					    slice_of(coded, (size_t)m));
+		else
+			digest_update_both(&w->raw, slice_of(buf, (size_t)n), &w->pending.state,
+					   slice_of(coded, (size_t)m));
+		seen += (uint64_t)n;
+		if (compress_sink_insert(w->compressed, coded, (size_t)m, err) < 0)
+			return -1;
+	} while ((n || m) && seen <= in->plain_size);
+	if (seen != in->plain_size)
 		return error_set(err, ERROR_INTEGRITY,
-				 "holds %" PRIu64 " bytes instead of %" PRIu64, bytes, size);
-	w->raw_size += bytes;
+				 "holds %" PRIu64 " bytes instead of %" PRIu64, seen,
+				 in->plain_size);
+	w->raw_size += seen;
 	return 0;
 }
 
-/* The content is inflated first: a stream that is not what it should be never gets into a layer. */
+static int insert_proven(struct writing *w, struct inserting *in, const struct content *c,
+			 struct error *err)
+{
+	cleanup_digest struct digest_state content = { 0 };
+	struct digest got, want = content_digest(c);
+
+	if (!c->has_digest)
+		return insert_both(w, in, err);
+	digest_init(&content, DIGEST_SHA256);
+	in->content = &content;
+	if (insert_both(w, in, err) < 0)
+		return -1;
+	got = digest_finish(&content);
+	return digest_check(&got, &want, err);
+}
+
+/* A stream that is not what it should be ends the layer. */
 static int splice_content(struct writing *w, const struct layer_entry *e, struct error *err)
 {
-	cleanup_stream struct stream *content = NULL;
-	const struct zip_entry *zip = e->content->zip;
+	const struct content *c = e->content;
+	const struct zip_entry *zip = c->zip;
+	cleanup_stream struct stream *plain = zip_open(c->fd, zip),
+				     *coded = stream_fd_range(c->fd, zip->data_offset,
+							      zip->compressed_size,
+							      "compressed data");
+	struct inserting in = { coded, plain, zip->compressed_size, e->tar->size, NULL };
 	uint8_t header[GZIP_HEADER_BYTES], trailer[GZIP_TRAILER_BYTES];
 
-	if (sink_finish(w->compressed, err) < 0)
-		return -1;
-	content = content_open_also(e->content, e->tar->size, &w->raw, err);
-	if (!content || count_inflated(w, content, e->tar->size, err) < 0)
-		return -1;
 	gzip_header(header);
 	gzip_trailer(trailer, zip->crc32, zip->size);
-	if (compress_sink_insert(w->compressed, header, sizeof(header), err) < 0 ||
-	    insert_range(w, e->content->fd, zip->data_offset, zip->compressed_size, err) < 0)
+	if (sink_finish(w->compressed, err) < 0 || insert(w, header, sizeof(header), err) < 0)
 		return -1;
-	return compress_sink_insert(w->compressed, trailer, sizeof(trailer), err);
+	if (insert_proven(w, &in, c, err) < 0)
+		return c->path && err->code != ERROR_SYSTEM ? error_wrap(err, "%s", c->path) : -1;
+	return insert(w, trailer, sizeof(trailer), err);
 }
 
 static int splice_entry(struct writing *w, const struct layer_entry *e, struct error *err)
@@ -209,16 +247,15 @@ static int splice_entry(struct writing *w, const struct layer_entry *e, struct e
 static int copy_place(struct writing *w, const struct fragment_place *p, struct error *err)
 {
 	cleanup_fd int fd = store_open_object(w->store, &p->layer, err);
-	cleanup_stream struct stream *range = NULL, *plain = NULL, *digested = NULL;
+	cleanup_stream struct stream *range = NULL, *coded = NULL, *plain = NULL;
+	struct inserting in = { .coded_size = p->len, .plain_size = p->raw };
 
 	if (fd < 0 || sink_finish(w->compressed, err) < 0)
 		return -1;
 	range = stream_fd_range(fd, p->offset, p->len, "layer");
-	plain = decompress_stream(range, w->options->compression);
-	digested = stream_digest(plain, &w->raw, NULL);
-	if (count_inflated(w, digested, p->raw, err) < 0)
-		return -1;
-	return insert_range(w, fd, p->offset, p->len, err);
+	in.coded = coded = stream_fd_range(fd, p->offset, p->len, "layer");
+	in.plain = plain = decompress_stream(range, w->options->compression);
+	return insert_both(w, &in, err);
 }
 
 static int write_recalled(struct writing *w, const struct fragment *f,

@@ -74,13 +74,12 @@ int compress_sink_cut(struct sink *s, enum compression_level level, uint64_t *ou
 		      struct error *err) MUST_USE;
 /*
  * End the member here and write bytes that are compressed already (whole members or frames), in
- * their place; they count as compressed bytes.
+ * their place; they count as compressed bytes. The caller digests them, and what they stand for.
  */
 int compress_sink_insert(struct sink *s, const void *data, size_t len, struct error *err) MUST_USE;
 /*
  * Digest what is written to the sink and what it writes, side by side; before anything is written.
- * Both are complete up to here after sink_finish and compress_sink_insert. What is inserted counts
- * as coded only: the caller digests what it stands for.
+ * Both are complete up to here after sink_finish.
  */
 struct compress_digests {
 	struct digest_state *input, *coded; /* borrowed */

@@ -167,7 +167,8 @@ int compress_sink_insert(struct sink *base, const void *data, size_t len, struct
 	assert(base->ops->write == compress_write);
 	if (compress_finish(base, err) < 0)
 		return -1;
-	return put_coded(s, slice_of(data, len), (struct slice){ 0 }, err);
+	s->written += len;
+	return sink_write(s->inner, data, len, err);
 }
 
 void compress_sink_digests(struct sink *base, const struct compress_digests *digests)

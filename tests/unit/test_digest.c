@@ -185,6 +185,49 @@ static void test_two_at_once_are_as_each_alone(void **state)
 	}
 }
 
+static void check_three(const uint8_t *data, size_t lead, const size_t len[3])
+{
+	struct digest_state together[3] = { 0 }, alone[3] = { 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		digest_init(&together[i], DIGEST_SHA256);
+		digest_init(&alone[i], DIGEST_SHA256);
+	}
+	digest_update(&together[2], data, lead);
+	digest_update(&alone[2], data, lead);
+	for (int round = 0; round < 2; round++) {
+		digest_update_three(&together[0], slice_of(data, len[0]), &together[1],
+				    slice_of(data, len[1]), &together[2],
+				    slice_of(data + 9, len[2]));
+		for (size_t i = 0; i < 3; i++)
+			digest_update(&alone[i], data + (i == 2 ? 9 : 0), len[i]);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		struct digest got = digest_finish(&together[i]), want = digest_finish(&alone[i]);
+
+		assert_true(digest_equal(&got, &want));
+		digest_release(&together[i]);
+		digest_release(&alone[i]);
+	}
+}
+
+static void test_three_at_once_are_as_each_alone(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 64, 127, 640, 4096, 4500 };
+	enum { N = ARRAY_LEN(lengths) };
+	uint8_t data[5000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 37 + i / 256);
+	for (size_t i = 0; i < (size_t)N * N * N; i++) {
+		const size_t len[] = { lengths[i % N], lengths[i / N % N], lengths[i / N / N] };
+
+		check_three(data, 0, len);
+		check_three(data, 10, len);
+	}
+}
+
 static void test_two_at_once_may_be_of_two_algorithms(void **state)
 {
 	cleanup_digest struct digest_state a = { 0 }, b = { 0 };
@@ -213,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_algorithms_are_part_of_equality),
 		cmocka_unit_test(test_record_files_get_url_safe_base64),
 		cmocka_unit_test(test_two_at_once_are_as_each_alone),
+		cmocka_unit_test(test_three_at_once_are_as_each_alone),
 		cmocka_unit_test(test_two_at_once_may_be_of_two_algorithms),
 	};
 
