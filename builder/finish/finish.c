@@ -439,6 +439,7 @@ int finish_run(struct finish *f, struct error *err)
 		{ "package database", finish_dpkg },
 		{ "package database", finish_rpm_database },
 		{ "report on scripts", finish_scripts },
+		{ "report on wheels", finish_wheels },
 	};
 
 	cleanup_map struct map applied = { 0 };

@@ -144,5 +144,6 @@ int finish_rpm_system(struct finish *f, struct error *err) MUST_USE;
 int finish_rpm_certificates(struct finish *f, struct error *err) MUST_USE;
 int finish_rpm_database(struct finish *f, struct error *err) MUST_USE;
 int finish_scripts(struct finish *f, struct error *err) MUST_USE;
+int finish_wheels(struct finish *f, struct error *err) MUST_USE;
 
 #endif

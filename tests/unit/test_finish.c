@@ -588,6 +588,59 @@ static const struct build_action *action_of(struct site *s, const char *package)
 	return NULL;
 }
 
+/* A .pyc as Python 3.7 and later begin it: number, flags, time and size of the source, code. */
+static void put_pyc(struct component *c, const char *path, uint32_t flags, uint32_t time,
+		    uint32_t size)
+{
+	const uint32_t words[] = { 0x0a0d0d6f, flags, time, size, 0xe3 };
+	uint8_t bytes[sizeof(words)];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(words[i / 4] >> (8 * (i % 4)));
+	component_add_text(c, path, 0644, slice_of(bytes, sizeof(bytes)));
+}
+
+#define SITE "usr/local/lib/python3.11/dist-packages/"
+
+static void test_what_of_wheels_runs_or_is_of_no_use_is_said(void **state)
+{
+	static const char *const said[] = {
+		"/" SITE "hook.pth: Python runs lines of it whenever it starts",
+		"Wheel-Version 1.4, where 1.0 is known: placed as that",
+		"2 files of byte-code that Python passes over: their sources have another time "
+		"(/" SITE "m/__pycache__/late.cpython-311.pyc)",
+	};
+	cleanup(site_release) struct site s = { 0 };
+	struct component *c = component_new(COMPONENT_WHEEL, "demo", "1");
+	struct error err = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	component_add_text(c, SITE "hook.pth", 0644, slice_str("# x\nimport demo; demo.run()\n"));
+	component_add_text(c, SITE "paths.pth", 0644, slice_str("/opt/lib\nimported\n"));
+	component_add_text(c, SITE "demo/inner.pth", 0644, slice_str("import os\n"));
+	component_add_text(c, SITE "demo-1.dist-info/WHEEL", 0644,
+			   slice_str("Root-Is-Purelib: true\nWheel-Version: 1.4\n"));
+	component_add_text(c, SITE "m/good.py", 0644, slice_str("1234"));
+	component_add_text(c, SITE "m/late.py", 0644, slice_str("1234"));
+	component_add_text(c, SITE "m/size.py", 0644, slice_str("1234"));
+	component_add_text(c, SITE "m/hash.py", 0644, slice_str("1234"));
+	put_pyc(c, SITE "m/__pycache__/good.cpython-311.pyc", 0, FIXED_MTIME, 4);
+	put_pyc(c, SITE "m/__pycache__/late.cpython-311.pyc", 0, FIXED_MTIME + 2, 4);
+	put_pyc(c, SITE "m/__pycache__/size.cpython-311.pyc", 0, FIXED_MTIME, 5);
+	put_pyc(c, SITE "m/__pycache__/hash.cpython-311.pyc", 1, 77, 78);
+	put_pyc(c, SITE "m/__pycache__/gone.cpython-311.pyc", 0, 77, 78);
+	put_pyc(c, SITE "m/alone.pyc", 0, 77, 78);
+	assert_ok(rootfs_add(&s.rootfs, c, &err), err);
+	finish_well(&s);
+	assert_int_equal(s.finish.actions.len, ARRAY_LEN(said));
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		assert_string_equal(s.finish.actions.items[i].text, said[i]);
+		assert_string_equal(s.finish.actions.items[i].package, "demo");
+		assert_int_not_equal(s.finish.actions.items[i].fate, SCRIPT_NOT_DONE);
+	}
+}
+
 static void test_what_no_action_has_done_is_said_with_its_line(void **state)
 {
 	static const char script[] = "#!/bin/sh\nset -e\n/usr/lib/foo/make-index --all\n";
@@ -757,6 +810,7 @@ int main(void)
 		cmocka_unit_test(test_the_package_database_is_the_full_form),
 		cmocka_unit_test(test_cuda_gets_its_links_and_the_stub_off_every_path),
 		cmocka_unit_test(test_a_toolkit_with_lib_beside_it_has_the_stub_there),
+		cmocka_unit_test(test_what_of_wheels_runs_or_is_of_no_use_is_said),
 		cmocka_unit_test(test_what_no_action_has_done_is_said_with_its_line),
 		cmocka_unit_test(test_what_an_action_has_applied_is_reported_as_done),
 		cmocka_unit_test(test_what_was_applied_in_part_or_not_for_sure_is_not_done),
