@@ -54,9 +54,10 @@ $O/libgpuimg.a: $(lib_obj) $O/sources
 	@rm -f $@
 	$Q$(AR) rcsD $@ $(lib_obj)
 
+# Whole at any moment: tests may run it meanwhile.
 $O/gpuimg: $(cli_obj) $O/libgpuimg.a
 	@$(if $V,,echo '  LINK $@')
-	$Q$(link) -o $@ $(cli_obj) $O/libgpuimg.a $(deps_l)
+	$Q$(link) -o $@.new $(cli_obj) $O/libgpuimg.a $(deps_l) && mv $@.new $@
 
 # Rewritten only when the text changes, so a new flag or a deleted file rebuilds what it must.
 $O/flags:   text = $(compile) $(LDFLAGS)

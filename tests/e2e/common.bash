@@ -28,6 +28,9 @@ wait_for() {
 	done
 }
 
+# said_or_ended PID COMMAND...: the command succeeds, or the process is no more, and never will.
+said_or_ended() { "${@:2}" || ! kill -0 "$1" 2>/dev/null; }
+
 # A fresh directory per test, removed by bats.
 work() {
 	WORK=$(mktemp -d "$BATS_TEST_TMPDIR/work.XXXXXX")
@@ -116,7 +119,7 @@ s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), h)
 print(s.server_address[1]); sys.stdout.flush()
 s.serve_forever()' "$1" >"$port" 2>/dev/null 3>&- &
 	REPOSITORY_PID=$!
-	wait_for test -s "$port" || return 1
+	wait_for said_or_ended $REPOSITORY_PID test -s "$port"
 	REPOSITORY=http://127.0.0.1:$(cat "$port")/
 }
 

@@ -8,6 +8,8 @@ load kernels
 
 setup() { work; }
 
+answers() { docker info >/dev/null 2>&1; }
+
 start_dockerd() {
 	need dockerd docker
 	[ "$(id -u)" -eq 0 ] || skip "dockerd needs root"
@@ -17,12 +19,8 @@ start_dockerd() {
 		--bridge=none >"$DOCKER/log" 2>&1 3>&- &
 	DOCKERD_PID=$!
 	export DOCKER_HOST=unix://$DOCKER/sock
-	for _ in $(seq 300); do
-		docker info >/dev/null 2>&1 && return 0
-		sleep 0.1
-	done
-	tail -n 20 "$DOCKER/log" >&2
-	return 1
+	wait_for said_or_ended $DOCKERD_PID answers
+	answers || { tail -n 20 "$DOCKER/log" >&2; return 1; }
 }
 
 teardown() {

@@ -44,10 +44,8 @@ remembered() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 	stop_registry
 	start_registry_with
 	sed -i 's/delete: {enabled: true}/delete: {enabled: false}/' "$REGISTRY_DIR/config.yml"
-	kill "$REGISTRY_PID" && wait "$REGISTRY_PID" || true
-	docker-registry serve "$REGISTRY_DIR/config.yml" >"$REGISTRY_DIR/log" 2>&1 3>&- &
-	REGISTRY_PID=$!
-	while ! curl -so ping "http://$REGISTRY/v2/"; do sleep 0.05; done
+	end_servers "$REGISTRY_PID"
+	serve_registry
 	doctor
 	[ "$(answer delete)" = no ]
 	[[ "$output" == *"images cannot be removed (answers 405"* ]]

@@ -155,13 +155,17 @@ ranges() { jq -rs --arg d "$BIG" '[.[] | select(.path | endswith($d)) | .range /
 	done
 }
 
+pieces_have_come() { # RECORD COUNT
+	[ -s "$1" ] && [ "$(jq '.have | map(select(. == 1048576)) | length' "$1")" -ge "$2" ]
+}
+
 @test "P12 a pull in pieces that is killed goes on with what it has" {
 	local pid record=store/partials/sha256-$BIG.ranges
 	for kind in docker-registry v3; do
-		behind $kind "GET BIG * slow 3000000"
+		behind $kind "GET BIG * slow 1000000"
 		"$GPUIMG" pull --range-size 1 "$REGISTRY/app:v1" oci:got:v1 >killed 2>&1 3>&- &
 		pid=$!
-		while [ ! -s "$record" ] || [ "$(jq '.have | map(select(. == 1048576)) | length' "$record")" -lt 2 ]; do sleep 0.02; done
+		wait_for pieces_have_come "$record" 2
 		kill -9 $pid
 		wait $pid || true
 		[ ! -e "got/blobs/sha256/$BIG" ]
@@ -194,7 +198,7 @@ ranges() { jq -rs --arg d "$BIG" '[.[] | select(.path | endswith($d)) | .range /
 		behind $kind "GET blobs 1 wait"
 		"$GPUIMG" pull "$REGISTRY/copies/app:v1" oci:got:v1 >aside 2>&1 3>&- &
 		local pid=$!
-		while [ ! -e "$PROXY/held" ]; do sleep 0.02; done
+		wait_for test -e "$PROXY/held"
 		curl -sfX PUT -H "Content-Type: application/vnd.oci.image.manifest.v1+json" --data-binary @other.json \
 			"http://$DIRECT/v2/copies/app/manifests/v1"
 		touch "$PROXY/go"
@@ -282,7 +286,7 @@ need_mounts() {
 @test "P11 a disk that fills up meanwhile: what came is kept, and the layout stays whole" {
 	need_mounts
 	for kind in docker-registry v3; do
-		behind $kind "GET BIG * slow 6000000"
+		behind $kind "GET BIG * slow 2000000"
 		mkdir -p disk
 		: >printed
 		cat >fill.sh <<-END

@@ -184,12 +184,9 @@ pylock_package() { # NAME VERSION FILE
 }
 
 private_index() { # prints nothing; sets PORT
-	python3 "$ROOT/tests/support/index_server.py" wheels me "$SECRET" >port &
+	python3 "$ROOT/tests/support/index_server.py" wheels me "$SECRET" >port 3>&- &
 	SERVER_PID=$!
-	for _ in $(seq 100); do
-		[ -s port ] && break
-		sleep 0.1
-	done
+	wait_for said_or_ended $SERVER_PID test -s port
 	PORT=$(cat port)
 }
 

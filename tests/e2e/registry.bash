@@ -10,33 +10,25 @@ print(s.getsockname()[1])'
 }
 
 # start_registry_with LINES: sets REGISTRY (host:port), REGISTRY_DIR and REGISTRY_PID. LINES go
-# below "http:" (indented by two) or beside it. A port that somebody else took meanwhile is let go.
+# below "http:" (indented by two) or beside it. The port is one that it finds free.
 start_registry_with() {
 	need docker-registry curl python3
-	for _ in 1 2 3; do
-		start_registry_once "$@" && return 0
-		grep -q 'address already in use' "$REGISTRY_DIR/log" || break
-	done
-	cat "$REGISTRY_DIR/log" >&2
-	return 1
+	REGISTRY_DIR=$(mktemp -d "$BATS_TEST_TMPDIR/registry.XXXXXX")
+	printf '%s\n' 'version: 0.1' 'log: {level: info, accesslog: {disabled: true}}' \
+		"storage: {filesystem: {rootdirectory: $REGISTRY_DIR/data}, delete: {enabled: true}}" \
+		'http:' '  addr: 127.0.0.1:0' '  secret: x' "$@" >"$REGISTRY_DIR/config.yml"
+	serve_registry || return 1
+	REGISTRY=127.0.0.1:$(sed -n 's/.*msg="listening on 127.0.0.1:\([0-9]*\).*/\1/p' "$REGISTRY_DIR/log")
+	sed -i "s/addr: 127.0.0.1:0/addr: $REGISTRY/" "$REGISTRY_DIR/config.yml"
 }
 
-start_registry_once() { # LINES
-	local scheme=http
-	REGISTRY=127.0.0.1:$(free_port)
-	REGISTRY_DIR=$(mktemp -d "$BATS_TEST_TMPDIR/registry.XXXXXX")
-	printf '%s\n' 'version: 0.1' 'log: {level: warn, accesslog: {disabled: true}}' \
-		"storage: {filesystem: {rootdirectory: $REGISTRY_DIR/data}, delete: {enabled: true}}" \
-		'http:' "  addr: $REGISTRY" '  secret: x' "$@" >"$REGISTRY_DIR/config.yml"
-	docker-registry serve "$REGISTRY_DIR/config.yml" >"$REGISTRY_DIR/log" 2>&1 3>&- &
+# docker-registry as $REGISTRY_DIR/config.yml has it: REGISTRY_PID. A second time it gets its port again.
+serve_registry() {
+	: >"$REGISTRY_DIR/log" # what an earlier one said does not count
+	docker-registry serve "$REGISTRY_DIR/config.yml" >>"$REGISTRY_DIR/log" 2>&1 3>&- &
 	REGISTRY_PID=$!
-	case "$*" in *tls:*) scheme=https ;; esac
-	for _ in $(seq 200); do
-		curl -sk -m 5 -o "$REGISTRY_DIR/ping" "$scheme://$REGISTRY/v2/" && kill -0 "$REGISTRY_PID" 2>/dev/null && return 0
-		kill -0 "$REGISTRY_PID" 2>/dev/null || return 1
-		sleep 0.05
-	done
-	return 1
+	wait_for said_or_ended "$REGISTRY_PID" grep -q 'msg="listening on ' "$REGISTRY_DIR/log"
+	kill -0 "$REGISTRY_PID" || { cat "$REGISTRY_DIR/log" >&2; return 1; }
 }
 
 start_registry() { start_registry_with; }
@@ -59,14 +51,9 @@ start_registry_token() {
 		-keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null
 	TOKEN_LOG=$dir/log
 	: >"$TOKEN_LOG"
-	python3 "$ROOT/tests/support/token_server.py" "$dir" "$1" "$2" "${3:-300}" \
-		>"$dir/port" 2>"$dir/stderr" 3>&- &
-	TOKEN_PID=$!
-	for _ in $(seq 100); do
-		[ -s "$dir/port" ] && break
-		sleep 0.05
-	done
-	port=$(cat "$dir/port")
+	run_server token_server.py "$dir" "$1" "$2" "${3:-300}" || return 1
+	TOKEN_PID=$SERVER_PID
+	port=$PORT
 	if [ "${#TOKEN_FAULTS[@]}" -gt 0 ]; then
 		mkdir -p "$dir/proxy"
 		start_server fault_proxy.py "$port" "$dir/proxy" "${TOKEN_FAULTS[@]}"
@@ -99,12 +86,19 @@ start_registry_tls() {
 }
 
 stop_registry() {
+	end_servers ${REGISTRY_PID:-} ${TOKEN_PID:-}
+	REGISTRY_PID='' TOKEN_PID=''
+}
+
+# end_servers PID...: those of this shell that still run. The number of one that has ended may be
+# another's process by then.
+end_servers() {
 	local pid
-	for pid in ${REGISTRY_PID:-} ${TOKEN_PID:-}; do
+	for pid; do
+		[[ " $(jobs -pr | tr '\n' ' ')" == *" $pid "* ]] || continue
 		kill "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
-	REGISTRY_PID='' TOKEN_PID=''
 }
 
 # docker_config USER PASSWORD: $DOCKER_CONFIG with credentials for $REGISTRY.
@@ -155,18 +149,22 @@ make_layout_here() {
 		$oci "$manifest" >layout/index.json
 }
 
-# start_server SCRIPT ARGUMENTS: a server of tests/support; sets PORT and adds to SERVER_PIDS.
-start_server() {
+# run_server SCRIPT ARGUMENTS: a server of tests/support; sets PORT and SERVER_PID.
+run_server() {
 	need python3
-	local file=$BATS_TEST_TMPDIR/port.$RANDOM$RANDOM
+	local file
+	file=$(mktemp "$BATS_TEST_TMPDIR/port.XXXXXX")
 	python3 "$ROOT/tests/support/$1" "${@:2}" >"$file" 2>"$file.stderr" 3>&- &
-	SERVER_PIDS="${SERVER_PIDS:-} $!"
-	for _ in $(seq 200); do
-		[ -s "$file" ] && break
-		sleep 0.05
-	done
+	SERVER_PID=$!
+	wait_for said_or_ended "$SERVER_PID" test -s "$file"
 	PORT=$(cat "$file")
-	[ -n "$PORT" ]
+	[ -n "$PORT" ] || { cat "$file.stderr" >&2; return 1; }
+}
+
+# start_server SCRIPT ARGUMENTS: the same, until stop_servers.
+start_server() {
+	run_server "$@" || return 1
+	SERVER_PIDS="${SERVER_PIDS:-} $SERVER_PID"
 }
 
 # start_persona KIND [USER PASSWORD]: a registry of that kind, $REGISTRY, in the folder $PERSONA.
@@ -185,40 +183,41 @@ start_proxy() {
 }
 
 stop_servers() {
-	local pid
-	for pid in ${SERVER_PIDS:-}; do
-		kill "$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
-	done
+	end_servers ${SERVER_PIDS:-}
 	SERVER_PIDS=
 }
 
 # start_nginx LINES: before $REGISTRY, which it is from then on.
 start_nginx() {
 	need nginx
-	local dir=$WORK/nginx port
-	port=$(free_port)
-	mkdir -p "$dir"
-	cat >"$dir/conf" <<-END
+	local dir port
+	for _ in 1 2 3; do # others may take the port meanwhile
+		dir=$(mktemp -d "$WORK/nginx.XXXXXX")
+		port=$(free_port)
+		nginx_configuration "$dir" "$port" "$*" >"$dir/conf"
+		nginx -c "$dir/conf" -e "$dir/error.log" >"$dir/out" 2>&1 3>&- &
+		SERVER_PIDS="${SERVER_PIDS:-} $!"
+		# it says its number once it listens
+		wait_for said_or_ended $! test -s "$dir/pid"
+		[ ! -s "$dir/pid" ] || { REGISTRY=127.0.0.1:$port; return 0; }
+		grep -q 'Address already in use' "$dir/error.log" "$dir/out" || break
+	done
+	cat "$dir/error.log" "$dir/out" >&2
+	return 1
+}
+
+nginx_configuration() { # DIR PORT LINES
+	cat <<-END
 		$([ "$(id -u)" != 0 ] || echo "user root;")
-		daemon off; pid $dir/pid; error_log $dir/error.log; worker_processes 1;
+		daemon off; pid $1/pid; error_log $1/error.log; worker_processes 1;
 		events { worker_connections 64; }
 		http {
-			access_log off; client_body_temp_path $dir/body; proxy_temp_path $dir/proxy;
-			fastcgi_temp_path $dir/f; uwsgi_temp_path $dir/u; scgi_temp_path $dir/s;
+			access_log off; client_body_temp_path $1/body; proxy_temp_path $1/proxy;
+			fastcgi_temp_path $1/f; uwsgi_temp_path $1/u; scgi_temp_path $1/s;
 			server {
-				listen 127.0.0.1:$port; $*
+				listen 127.0.0.1:$2; $3
 				location / { proxy_pass http://$REGISTRY; proxy_set_header Host \$http_host; }
 			}
 		}
 	END
-	nginx -c "$dir/conf" -e "$dir/error.log" >"$dir/out" 2>&1 3>&- &
-	SERVER_PIDS="${SERVER_PIDS:-} $!"
-	REGISTRY=127.0.0.1:$port
-	for _ in $(seq 100); do
-		curl -so ping "http://$REGISTRY/v2/" && return 0
-		sleep 0.05
-	done
-	cat "$dir/error.log" "$dir/out" >&2
-	return 1
 }

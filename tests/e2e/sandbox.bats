@@ -3,7 +3,11 @@
 
 load common
 
-setup() { work; export GPUIMG_STORE=$WORK/store; }
+setup() {
+	work
+	export GPUIMG_STORE=$WORK/store
+	NAP=9$$ # seconds, to be found by: those of other runs on this machine are others
+}
 
 # A stage with a shell and a few programs of this machine, their libraries beside them. COMMANDS…
 stage() {
@@ -164,10 +168,10 @@ need_runc() {
 
 @test "time: a command that does not end is ended, with all it started" {
 	need_bwrap
-	EXTRA='timeout: 1s' stage 'sleep 987 & exec sleep 986'
+	EXTRA='timeout: 1s' stage "sleep ${NAP}1 & exec sleep ${NAP}2"
 	run -1 --separate-stderr build
 	[[ $stderr == *"since the stage's time of 1s is over"* ]]
-	run ! pgrep -fx 'sleep 98[67]'
+	run ! pgrep -fx "sleep ${NAP}[12]"
 	sed -i 's/timeout: 1s/timeout: 10/' stack.yaml
 	run -2 --separate-stderr build
 	[[ $stderr == *"'10' is no time"* ]]
@@ -175,18 +179,18 @@ need_runc() {
 
 @test "time: in runc as well" {
 	need_runc
-	EXTRA='timeout: 1s' stage 'sleep 985 & exec sleep 984'
+	EXTRA='timeout: 1s' stage "sleep ${NAP}1 & exec sleep ${NAP}2"
 	(without_bwrap && exec "$GPUIMG" build --no-lint --to oci:out:1 stack.yaml) 2>said && false
 	grep -q "since the stage's time of 1s is over" said
-	run ! pgrep -fx 'sleep 98[45]'
+	run ! pgrep -fx "sleep ${NAP}[12]"
 	[ -z "$(ls -A store/tmp)" ]
 }
 
 @test "daemons: what a command leaves running ends with it" {
 	need_bwrap
-	stage 'setsid sleep 983 </dev/null >/dev/null 2>&1 & setsid sleep 982 & echo done >/out'
+	stage "setsid sleep ${NAP}1 </dev/null >/dev/null 2>&1 & setsid sleep ${NAP}2 & echo done >/out"
 	run -0 timeout 60 "$GPUIMG" build --no-lint --to oci:out:1 stack.yaml
-	run ! pgrep -fx 'sleep 98[23]'
+	run ! pgrep -fx "sleep ${NAP}[12]"
 	[ "$(made)" = done ]
 }
 

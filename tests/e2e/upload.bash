@@ -108,10 +108,7 @@ learned() { jq -e "$1" "state/gpuimg/hosts/$REGISTRY.json" >/dev/null; }
 # go_on: what the proxy held back passes.
 go_on() { touch "$PROXY/go"; }
 wait_held() {
-	for _ in $(seq 1000); do
-		[ -e "$PROXY/held" ] && return 0
-		sleep 0.02
-	done
+	wait_for test -e "$PROXY/held" && return 0
 	echo "nothing was held; the push says: $(cat aside)"
 	return 1
 }

@@ -50,9 +50,9 @@ INVALID='status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",error="
 	done
 }
 
-@test "U13 tokens that live 3 seconds are renewed before they end, part by part" {
+@test "U13 tokens that live 5 seconds are renewed before they end, part by part" {
 	for kind in docker-registry brief; do
-		serve_by_token $kind 3 -- "PATCH . * stall 0.5"
+		serve_by_token $kind 5 -- "PATCH . * later 0.7"
 		known '"body_max":1048576,"resume":true'
 		push -j 1
 		stored
@@ -268,32 +268,28 @@ INVALID='status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",error="
 	done
 }
 
-# again COMMAND...: in the place of the server that ended, at its port.
-again() {
-	"$@" >"$WORK/again" 2>&1 3>&- &
-	SERVER_PIDS="${SERVER_PIDS:-} $!"
-	while ! curl -so ping "http://$DIRECT/v2/"; do sleep 0.05; done
-}
-
 @test "U35 a registry that was started anew, with another secret, lost the session" {
+	local server
 	for kind in docker-registry v3; do
 		serve_by $kind
 		if [ $kind = docker-registry ]; then
 			start_registry_with
 			DIRECT=$REGISTRY
 			sed -i '/secret:/d' "$REGISTRY_DIR/config.yml"
-			kill "$REGISTRY_PID" && wait "$REGISTRY_PID" || true
-			again docker-registry serve "$REGISTRY_DIR/config.yml"
+			end_servers "$REGISTRY_PID"
+			serve_registry
+			server=$REGISTRY_PID
+		else
+			server=$SERVER_PID
 		fi
-		server=${SERVER_PIDS##* }
 		start_proxy --pause 3000000
 		known '"body_max":1048576,"resume":true'
 		push_aside
 		wait_held
-		kill "$server" && wait "$server" || true
+		end_servers "$server"
 		case $kind in
-		docker-registry) again docker-registry serve "$REGISTRY_DIR/config.yml" ;;
-		*) PERSONA_PORT=${DIRECT##*:} again python3 "$ROOT/tests/support/persona_server.py" "$PERSONA" $kind ;;
+		docker-registry) serve_registry ;;
+		*) PERSONA_PORT=${DIRECT##*:} start_server persona_server.py "$PERSONA" $kind ;;
 		esac
 		go_on
 		ended 0

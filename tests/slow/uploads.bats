@@ -93,7 +93,7 @@ start_two() {
 		sed "s/addr: .*/addr: 127.0.0.1:$port/; s/secret: .*/secret: s$n/" "$REGISTRY_DIR/config.yml" >"$WORK/$n.yml"
 		docker-registry serve "$WORK/$n.yml" >"$WORK/$n.log" 2>&1 3>&- &
 		SERVER_PIDS="${SERVER_PIDS:-} $!"
-		while ! curl -so ping "http://127.0.0.1:$port/v2/"; do sleep 0.05; done
+		wait_for curl -so ping "http://127.0.0.1:$port/v2/"
 		upstream+="server 127.0.0.1:$port max_fails=0; "
 	done
 	REGISTRY=two port=$(free_port)
@@ -112,7 +112,7 @@ start_two() {
 }
 
 @test "T6 an address that takes no connection and refuses none is left after half a minute" {
-	start_server tcp_relay.py "$(free_port)" full 4
+	start_server tcp_relay.py 0 full 4
 	SECONDS=0
 	run -3 gpuimg push oci:layout:v1 "docker://127.0.0.1:$PORT/a:1"
 	echo "$output"

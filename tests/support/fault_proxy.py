@@ -11,6 +11,7 @@ WHICH counts the requests that match METHOD ("-": any) and REGEX (of the path an
   lose N         read N bytes of the body, pass none of them on, and reset the connection
   drop           pass the request on, and reset the client's connection instead of answering
   stall S        wait S seconds, then pass on
+  later S        pass on, and wait S seconds before the answer
   limit N        answer 413 when the body is longer than N bytes
   limitcut N     reset the connection after N bytes when the body is longer
   buffer         read the whole body before passing it on, as nginx does by default
@@ -39,6 +40,7 @@ pass nothing on any more on that connection. "--pause N": the same, and go on wh
 after a random number of bytes from the client. "--gateway": a backend that closes its connection
 while a body is read is answered with 502, as nginx does when it does not buffer.
 """
+import fcntl
 import json
 import os
 import random
@@ -47,6 +49,7 @@ import select
 import socket
 import struct
 import sys
+import termios
 import threading
 import time
 
@@ -87,6 +90,14 @@ class Shared:
 
 
 shared = Shared()
+
+
+def arrived(sock):
+    """Wait until the other side has what was sent, of which a reset would take back some."""
+    for _ in range(1000):
+        if struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0] == 0:
+            return
+        time.sleep(0.01)
 
 
 def wait_for_go():
@@ -233,7 +244,7 @@ class Connection:
         self.client.sock.sendall(b"HTTP/1.1 " + text + b"\r\n" + extra +
                                  b"Content-Length: 0\r\nConnection: close\r\n\r\n")
         self.client.sock.shutdown(socket.SHUT_WR)
-        self.client.sock.settimeout(0.5)
+        self.client.sock.settimeout(10)
         try:
             while self.client.sock.recv(65536):
                 pass
@@ -245,6 +256,8 @@ class Connection:
         if head is None:
             raise Reset
         status = int(head.split(b" ")[1])
+        if rule and rule.action == "later" and status != 100:
+            time.sleep(float(rule.argument))
         self.said = head
         if rule and rule.action == "header":
             name, _, value = rule.argument.partition(":")
@@ -301,7 +314,7 @@ class Connection:
                 os._exit(0)
             if action == "unsized":
                 self.client.sock.shutdown(socket.SHUT_WR)
-            time.sleep(0.1)  # what was sent is to arrive
+            arrived(self.client.sock)
             raise Reset
 
     def request(self):

@@ -20,7 +20,7 @@ scheme). KINDs, as far as uploads of the real ones are known:
   harbor       Bearer; answers Basic once it saw a token that is not good; here after 4 requests
   ngc          Bearer without a service, the realm has a query; tokens of 600 s
   tokens       Bearer
-  brief        the same; tokens of 3 s, which are refused afterwards
+  brief        the same; tokens of 5 s, which are refused afterwards
   early, late  Bearer; a clock that is 10 minutes behind, or ahead
   artifactory  a single PUT is 404; nothing may be removed
   minimum      asks for parts of 2 MiB and more
@@ -57,7 +57,7 @@ KINDS = {
     "harbor": {"bearer": "harbor-registry", "basic_later": True, "uses": 4},
     "ngc": {"bearer": "", "life": 600},
     "tokens": {"bearer": "svc", "life": 300},
-    "brief": {"bearer": "svc", "life": 3},
+    "brief": {"bearer": "svc", "life": 5},
     "early": {"bearer": "svc", "life": 300, "skew": -600},
     "late": {"bearer": "svc", "life": 300, "skew": 600},
     "artifactory": {"no_single": True, "no_delete": True},
@@ -289,7 +289,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def settle(self, session):
         """A request that was cut may still be read: wait for its end."""
-        for _ in range(100):
+        for _ in range(1000):
             if not session[2]:
                 return
             time.sleep(0.02)
