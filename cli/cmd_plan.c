@@ -14,6 +14,11 @@ static const struct option options[] = {
 	{ .name = "bandwidth",
 	  .value = "MBIT",
 	  .help = "megabits a second for the modelled pull time (default 10000)" },
+	{ .name = "budget",
+	  .value = "SIZE",
+	  .help = "status 1 when an image, or with --diff what a node pulls of it, is larger, such "
+		  "as "
+		  "4GiB" },
 	STACK_SET_OPTION,
 	STACK_VARIANT_OPTION,
 	REPORT_OUTPUT_OPTION("text or json"),
@@ -28,7 +33,7 @@ struct plan_call {
 	struct lockfile lock, old_lock;
 	struct build_plan plan, old;
 	bool has_old;
-	uint64_t mbit;
+	uint64_t mbit, budget; /* bytes; 0: none */
 };
 
 static void call_release(struct plan_call *call)
@@ -97,6 +102,35 @@ static void text_image(struct plan_call *call, struct build_plan_image *image, s
 		strbuf_addf(text, "  a node with the old image pulls %s\n", out_size(pulled, size));
 }
 
+/* How many bytes of an image count against the budget. */
+static uint64_t counted(struct plan_call *call, struct build_plan_image *image)
+{
+	return call->has_old ? build_plan_compare(image, &call->old) : build_plan_size(image);
+}
+
+static bool is_over(struct plan_call *call, struct build_plan_image *image)
+{
+	return call->budget && counted(call, image) > call->budget;
+}
+
+static bool is_any_over(struct plan_call *call)
+{
+	bool over = false;
+
+	for (size_t i = 0; i < call->plan.images.len; i++)
+		over |= is_over(call, &call->plan.images.items[i]);
+	return over;
+}
+
+static void text_budget(struct plan_call *call, struct build_plan_image *image, struct strbuf *text)
+{
+	char budget[32], over[32];
+
+	if (is_over(call, image))
+		strbuf_addf(text, "  over the budget of %s by %s\n", out_size(call->budget, budget),
+			    out_size(counted(call, image) - call->budget, over));
+}
+
 static json_t *json_digest(const struct digest *d)
 {
 	char text[DIGEST_TEXT_MAX];
@@ -155,6 +189,8 @@ static json_t *json_image(struct plan_call *call, struct build_plan_image *image
 		json_push(pulls, pull);
 	}
 	json_put(o, "size", json_integer((json_int_t)build_plan_size(image)));
+	if (call->budget)
+		json_put(o, "over_budget", json_boolean(is_over(call, image)));
 	json_put(o, "layers", layers);
 	json_put(o, "left_to_host", host_report_json(&call->lock, image->platform));
 	json_put(o, "pulls", pulls);
@@ -172,6 +208,8 @@ static void report_json(struct plan_call *call, struct strbuf *text)
 	json_put(o, "name", json_text(call->stack->name));
 	json_put(o, "tag", json_text(call->stack->tag));
 	json_put(o, "bandwidth_mbit", json_integer((json_int_t)call->mbit));
+	if (call->budget)
+		json_put(o, "budget", json_integer((json_int_t)call->budget));
 	json_put(o, "images", images);
 	json_pretty(o, text);
 }
@@ -185,8 +223,10 @@ static int report(const struct invocation *in, const struct report_outputs *outp
 		if (str_equal(outputs->items[i].format, "json")) {
 			report_json(call, &text);
 		} else {
-			for (size_t k = 0; k < call->plan.images.len; k++)
+			for (size_t k = 0; k < call->plan.images.len; k++) {
 				text_image(call, &call->plan.images.items[k], &text);
+				text_budget(call, &call->plan.images.items[k], &text);
+			}
 		}
 		if (report_output_write(&outputs->items[i], strbuf_slice(&text), in->out, err) < 0)
 			return -1;
@@ -204,6 +244,18 @@ static int choose_one(const struct invocation *in, const struct stacks *stacks, 
 			 in->args[0], stacks->count, stacks->items[0].variant);
 }
 
+static int take_budget(const struct invocation *in, uint64_t *out, struct error *err)
+{
+	const char *text = option_text(in, "budget", NULL);
+
+	if (!text || stack_size_parse(text, out))
+		return 0;
+	return error_set(err, ERROR_USAGE,
+			 "--budget: '%s' is not a size; write a whole number above 0 and KiB, MiB "
+			 "or GiB, such as 4GiB",
+			 text);
+}
+
 static int run(const struct invocation *in, struct error *err)
 {
 	static const char *const formats[] = { "text", "json", NULL };
@@ -216,6 +268,7 @@ static int run(const struct invocation *in, struct error *err)
 
 	if (report_outputs_parse(in, formats, &outputs, err) < 0 ||
 	    option_number(in, "bandwidth", 1, BANDWIDTH_MAX, BANDWIDTH_MBIT, &call.mbit, err) < 0 ||
+	    take_budget(in, &call.budget, err) < 0 ||
 	    stack_arg_read(in, in->args[0], &stacks, err) < 0 || choose_one(in, &stacks, err) < 0)
 		return -1;
 	call.stack = &stacks.items[0];
@@ -226,7 +279,9 @@ static int run(const struct invocation *in, struct error *err)
 	call.has_old = old != NULL;
 	if (old && make_plan(&call, old, true, store, err) < 0)
 		return -1;
-	return report(in, &outputs, &call, err);
+	if (report(in, &outputs, &call, err) < 0)
+		return -1;
+	return is_any_over(&call) ? 1 : 0;
 }
 
 const struct command command_plan = {
@@ -242,10 +297,13 @@ const struct command command_plan = {
 		"have their true\n"
 		"size, others an estimate. With --diff, also the bytes that a node pulls which "
 		"has the image of\n"
-		"an older lock. The inputs of the locks must be in the store (`gpuimg fetch`).",
+		"an older lock. The inputs of the locks must be in the store (`gpuimg fetch`). "
+		"--budget makes\n"
+		"a gate of either for a CI: exit status 1 when an image is over it.",
 	.examples =
 		"gpuimg plan stack.yaml\n"
 		"gpuimg plan --diff stack.lock.json.old stack.yaml     # the cost of an update\n"
+		"gpuimg plan --diff main.lock.json --budget 500MiB stack.yaml     # in a CI\n"
 		"gpuimg plan --output json --bandwidth 1000 stack.yaml\n",
 	.options = options,
 	.args_min = 1,

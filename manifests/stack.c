@@ -138,7 +138,7 @@ static int parse_uint(struct parser *p, const struct frame *at, const struct sta
 		   strbuf_text(&quoted), key->max);
 }
 
-static bool size_of_text(const char *text, uint64_t *out)
+bool stack_size_parse(const char *text, uint64_t *out)
 {
 	static const struct {
 		const char *suffix;
@@ -164,7 +164,7 @@ static int parse_size(struct parser *p, const struct frame *at, const struct sta
 
 	if (node->type != NODE_SCALAR)
 		return bad_type(p, at, node, key->name, SIZE_MAX, "a size", "");
-	if (size_of_text(node->text, out))
+	if (stack_size_parse(node->text, out))
 		return 0;
 	strbuf_add_quoted(&quoted, slice_str(node->text), QUOTE_LIMIT);
 	return bad(

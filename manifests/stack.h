@@ -228,6 +228,8 @@ int stack_read(const char *file, struct stack *out, struct error *err) MUST_USE;
 /* The same from memory, and nothing is read beside it; `file` names it. */
 int stack_parse(struct slice text, const char *file, struct stack *out, struct error *err) MUST_USE;
 void stack_release(struct stack *stack);
+/* "512MiB", "1 GiB", "4096": a number above 0 and KiB, MiB, GiB or nothing. False for any other. */
+bool stack_size_parse(const char *text, uint64_t *out);
 #define cleanup_stack cleanup(stack_release)
 
 /* All images, or the variants that `options` name. `options->load` is set to read files. */

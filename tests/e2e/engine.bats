@@ -171,6 +171,16 @@ spoil() { # FILE: in the middle, as its owner could
 		([.images[0].layers[].size] | add) == .images[0].size and
 		(.images[0].layers | all(.reason != "" and (.estimated | not))) and
 		(.images[0].pulls | length) == 4' <<<"$output"
+	# as a gate: the image has 12 MiB that do not shrink, a node with it pulls nothing
+	run -0 --separate-stderr gpuimg plan --budget 20MiB -o json stack.yaml
+	jq -e '.budget == 20971520 and (.images[0].over_budget | not)' <<<"$output"
+	run -1 gpuimg plan --budget 12MiB stack.yaml
+	[[ $output == *"over the budget of 12.0 MiB by "* ]]
+	run -1 --separate-stderr gpuimg plan --budget 12MiB -o json stack.yaml
+	jq -e '.images[0].over_budget' <<<"$output"
+	run -0 gpuimg plan --diff old.lock.json --budget 1 stack.yaml
+	run -2 gpuimg plan --budget many stack.yaml
+	[[ $output == *"--budget: 'many' is not a size"* ]]
 	run -2 gpuimg plan
 	run -3 gpuimg plan --diff none.lock.json stack.yaml
 }
