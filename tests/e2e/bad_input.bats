@@ -102,6 +102,40 @@ nothing_half_written() { # no temporary file, no image
 	refuses 3 'gpuimg fetch' -- build --offline --store "$WORK/empty" stack.yaml
 }
 
+@test "names of any bytes and of almost 4,096 come out as they went in; one with a line break is refused" {
+	need python3 umoci jq
+	python3 - <<-'PY'
+		import os
+		os.makedirs("odd/deep")
+		for name in (b"\xff\xfe.bin", "ü ☃ .txt".encode(), b"back\\slash", b"tab\tquote\"'", b"\x1b[1mbold", b"-o", b" "):
+		    with open(b"odd/" + name, "wb") as f: f.write(name)
+		os.chdir("odd/deep")
+		for i in range(15):
+		    os.mkdir("d" * 250)
+		    os.chdir("d" * 250)
+		open("end", "w").write("end")
+	PY
+	cat >stack.yaml <<-'END'
+		gpuimg: 1
+		name: test/names
+		platforms: [linux/amd64]
+		stages: { runtime: { profile: base, files: [ { from: odd/, to: /odd } ] } }
+	END
+	gpuimg lock -q stack.yaml
+	run -0 gpuimg build --offline --to oci:out:t --to docker-archive:out.tar --sbom spdx=a.spdx --sbom cyclonedx=a.cdx --sbom files=a.files -o json=a.json stack.yaml
+	umoci unpack --rootless --image out:t bundle
+	diff -r odd bundle/rootfs/odd
+	for file in a.spdx a.cdx a.json; do jq -e . "$file" >/dev/null; done
+	run ! grep -aP '\x1b|\t[^\t]*\t' a.files # each is a line, and nothing of it acts on a terminal
+	run -0 gpuimg verify --rebuild oci:out:t stack.lock.json
+	run -0 gpuimg inspect --tree oci:out:t
+	[[ $output != *$'\033'* ]]
+	touch $'odd/line\nbreak'
+	gpuimg lock -q stack.yaml || true
+	refuses 2 'break: has a line break in its name' -- build --offline --to oci:again:t stack.yaml
+	[ ! -e again ]
+}
+
 @test "more packages than the soft limit of open files allows" {
 	gpuimg lock stack.yaml
 	gpuimg fetch --store "$WORK/s" stack.yaml
