@@ -15,6 +15,7 @@ struct layout {
 	char *dir;
 	int fd;
 	int blobs[2];      /* blobs/sha256, blobs/sha512; -1: not there (yet) */
+	unsigned locked;   /* how many times over */
 	bool durable;      /* blobs were waited for: index.json is too */
 	struct stat index; /* index.json as layout_create found it */
 };
@@ -146,18 +147,20 @@ static int fill_new(struct layout *l, struct error *err)
 	return 0;
 }
 
-static int lock(struct layout *l, struct error *err)
+int layout_lock(struct layout *l, struct error *err)
 {
-	while (flock(l->fd, LOCK_EX) < 0) {
+	while (!l->locked && flock(l->fd, LOCK_EX) < 0) {
 		if (errno != EINTR)
 			return error_set_errno(err, errno, "lock %s", l->dir);
 	}
+	l->locked++;
 	return 0;
 }
 
-static void unlock(struct layout *l)
+void layout_unlock(struct layout *l)
 {
-	flock(l->fd, LOCK_UN);
+	if (--l->locked == 0)
+		flock(l->fd, LOCK_UN);
 }
 
 struct layout *layout_create(const char *dir, struct error *err)
@@ -172,10 +175,10 @@ struct layout *layout_create(const char *dir, struct error *err)
 		error_set_errno(err, errno, "open directory %s", dir);
 		return NULL;
 	}
-	if (lock(l, err) < 0)
+	if (layout_lock(l, err) < 0)
 		return NULL;
 	rc = fill_new(l, err);
-	unlock(l);
+	layout_unlock(l);
 	if (rc < 0)
 		return NULL;
 	fs_pending_sweep(l->fd);
@@ -542,10 +545,10 @@ int layout_tag(struct layout *l, const char *tag, const struct descriptor *desc,
 {
 	int rc;
 
-	if (lock(l, err) < 0)
+	if (layout_lock(l, err) < 0)
 		return -1;
 	rc = tag_locked(l, tag, desc, err);
-	unlock(l);
+	layout_unlock(l);
 	return rc;
 }
 

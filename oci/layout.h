@@ -46,6 +46,12 @@ int layout_link(struct layout *l, int dirfd, const char *name, const struct dige
 /* Wait until a blob is on the disk, if it is there; layout_tag then waits for index.json too. */
 int layout_sync(struct layout *l, const struct digest *digest, struct error *err) MUST_USE;
 /*
+ * Between the two nobody else changes what tags stand for: who makes a new document of the one
+ * under a tag reads, puts and tags in between. They nest; others wait.
+ */
+int layout_lock(struct layout *l, struct error *err) MUST_USE;
+void layout_unlock(struct layout *l);
+/*
  * True when nobody else filled the layout since layout_create, or does so now: then what was put
  * may be taken back. Another process may count on it otherwise. From then on others wait for
  * layout_close.

@@ -184,7 +184,7 @@ static int update_try(struct artifact_place *p, struct artifact_update *u, struc
 	return 0;
 }
 
-int artifact_update_begin(struct artifact_place *p, struct artifact_update *u, struct error *err)
+static int begin(struct artifact_place *p, struct artifact_update *u, struct error *err)
 {
 	cleanup_strbuf struct strbuf now = { 0 };
 
@@ -194,7 +194,20 @@ int artifact_update_begin(struct artifact_place *p, struct artifact_update *u, s
 	return u->pending ? update_try(p, u, strbuf_slice(&now), err) : 0;
 }
 
-/* Layouts are looked at once, at once: see the header. */
+int artifact_update_begin(struct artifact_place *p, struct artifact_update *u, struct error *err)
+{
+	int rc;
+
+	if (!p->ops->hold)
+		return begin(p, u, err);
+	if (p->ops->hold(p, err) < 0)
+		return -1;
+	rc = begin(p, u, err);
+	p->ops->release(p);
+	u->pending = false; /* whoever comes next adds to it */
+	return rc;
+}
+
 int artifact_update_settle(struct artifact_place *p, struct artifact_update *u, struct error *err)
 {
 	cleanup_strbuf struct strbuf now = { 0 };
@@ -202,8 +215,7 @@ int artifact_update_settle(struct artifact_place *p, struct artifact_update *u, 
 	for (unsigned looks = 0; u->pending;) {
 		struct digest seen;
 
-		if (p->ops->list)
-			wait_for_others(u);
+		wait_for_others(u);
 		if (read_document(p, u->tag, &now, err) < 0)
 			return -1;
 		if (!u->done(u->user, strbuf_slice(&now))) {
@@ -212,7 +224,7 @@ int artifact_update_settle(struct artifact_place *p, struct artifact_update *u, 
 			continue;
 		}
 		seen = digest_of(strbuf_slice(&now));
-		u->pending = p->ops->list && !digest_equal(&seen, &u->seen) && ++looks < LOOKS_MAX;
+		u->pending = !digest_equal(&seen, &u->seen) && ++looks < LOOKS_MAX;
 		u->seen = seen;
 		u->since_ms = clock_ms(CLOCK_MONOTONIC);
 	}

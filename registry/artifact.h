@@ -51,6 +51,12 @@ struct artifact_place_ops {
 	/* The referrers API. *out_there false: there is none, and that is no error. */
 	int (*list)(struct artifact_place *p, const struct digest *subject, struct arena *arena,
 		    struct artifact_list *out, bool *out_there, struct error *err);
+	/*
+	 * Between the two nobody else changes what tags stand for. NULL: the place has no such
+	 * thing, as registries have not.
+	 */
+	int (*hold)(struct artifact_place *p, struct error *err);
+	void (*release)(struct artifact_place *p);
 	void (*close)(struct artifact_place *p);
 };
 
@@ -89,8 +95,8 @@ int artifact_list(struct artifact_place *p, const struct digest *subject, struct
  * it took us to look and write) after it was written, and when others wrote as well, for as long
  * after that as the document takes to stay the same for a while. What cannot be: another who read
  * before that while began and writes after it ended takes ours away unseen, and so does a program
- * that does not look before it writes. To sign again adds what was lost. In a layout nothing is
- * waited for: it is one caller's at a time.
+ * that does not look before it writes. To sign again adds what was lost. A layout is held
+ * while it is updated, and nothing is lost.
  */
 struct artifact_update {
 	const char *tag;

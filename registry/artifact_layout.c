@@ -90,6 +90,16 @@ static int put_blob(struct artifact_place *base, const struct descriptor *desc, 
 	return layout_put_bytes(p->layout, bytes, &put, err);
 }
 
+static int hold(struct artifact_place *base, struct error *err)
+{
+	return layout_lock(((struct layout_place *)base)->layout, err);
+}
+
+static void release(struct artifact_place *base)
+{
+	layout_unlock(((struct layout_place *)base)->layout);
+}
+
 static void close_place(struct artifact_place *base)
 {
 	struct layout_place *p = (struct layout_place *)base;
@@ -104,6 +114,8 @@ struct artifact_place *artifact_layout(struct layout *l)
 						       .put_manifest = put_manifest,
 						       .get_blob = get_blob,
 						       .put_blob = put_blob,
+						       .hold = hold,
+						       .release = release,
 						       .close = close_place };
 	struct layout_place *p;
 

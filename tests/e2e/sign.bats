@@ -268,6 +268,21 @@ held_by_tag() { # SUFFIX
 	done
 }
 
+@test "eight that sign one layout at the same time: all signatures stay" {
+	local pids=() pid
+	make_layout
+	for k in a b c d e f g h; do gpuimg keygen -q --plain $k; done
+	for k in a b c d e f g h; do
+		"$GPUIMG" sign -q --as example.org/app:1 --key $k.key oci:layout:v1 3>&- &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid"; done
+	for k in a b c d e f g h; do
+		run -0 gpuimg verify --key $k.pub oci:layout:v1
+		[ "$(grep -c '^  good' <<<"$output")" = 2 ]
+	done
+}
+
 @test "R2 one is held up between its look and its write, and writes over another's: that one writes again" {
 	local form suffix late early first
 	for k in a b; do gpuimg keygen -q --plain "$k"; done
