@@ -233,53 +233,72 @@ int artifact_update_settle(struct artifact_place *p, struct artifact_update *u, 
 
 static int add_to_index(void *user, struct slice old, struct strbuf *out, struct error *err)
 {
-	const struct descriptor *ours = user;
+	const struct artifact_list *ours = user;
 	cleanup_arena struct arena arena = { 0 };
 	cleanup_index struct index index = { 0 };
 	struct artifact_list all = { 0 };
+	int rc = 0;
 
 	if (old.len && index_parse(old, &arena, &index, err) < 0)
 		return -1;
-	if (index.manifest_count >= ARTIFACTS_MAX)
-		return error_set(err, ERROR_LIMIT, "has %zu referrers; %d are allowed",
-				 index.manifest_count, ARTIFACTS_MAX);
 	for (size_t i = 0; i < index.manifest_count; i++)
 		vec_push(&all, index.manifests[i]);
-	vec_push(&all, *ours);
-	index_write(all.items, all.len, NULL, out);
+	for (size_t i = 0; i < ours->len; i++) {
+		if (!listed(&all, &ours->items[i].digest))
+			vec_push(&all, ours->items[i]);
+	}
+	if (all.len > ARTIFACTS_MAX)
+		rc = error_set(err, ERROR_LIMIT, "would have %zu referrers; %d are allowed",
+			       all.len, ARTIFACTS_MAX);
+	else
+		index_write(all.items, all.len, NULL, out);
 	vec_release(&all);
-	return 0;
+	return rc;
 }
 
-static bool is_on_index(void *user, struct slice now)
+static bool are_on_index(void *user, struct slice now)
 {
-	const struct descriptor *ours = user;
+	const struct artifact_list *ours = user;
 	cleanup_arena struct arena arena = { 0 };
 	struct artifact_list all = { 0 };
 	struct error ignored = { 0 };
-	bool there = now.len && list_index(now, &arena, &all, &ignored) == 0 &&
-		     listed(&all, &ours->digest);
+	bool there = now.len && list_index(now, &arena, &all, &ignored) == 0;
 
+	for (size_t i = 0; there && i < ours->len; i++)
+		there = listed(&all, &ours->items[i].digest);
 	vec_release(&all);
 	return there;
 }
 
-static int put_listed(struct artifact_place *p, const struct digest *subject, struct slice text,
-		      struct artifact_attaching *a, struct error *err)
+static struct artifact_update listing(const char *tag, struct artifact_list *ours)
+{
+	return (struct artifact_update){ .tag = tag,
+					 .change = add_to_index,
+					 .done = are_on_index,
+					 .user = ours,
+					 .media_type = MEDIATYPE_OCI_INDEX };
+}
+
+/* Those that lie there by digest, into the list under the subject's tag. */
+static int put_on_list(struct artifact_place *p, const struct digest *subject,
+		       struct artifact_list *ours, struct error *err)
+{
+	cleanup_free char *tag = artifact_tag(subject, "");
+	struct artifact_update update = listing(tag, ours);
+
+	if (artifact_update_begin(p, &update, err) < 0)
+		return -1;
+	return artifact_update_settle(p, &update, err);
+}
+
+/* By its digest; *out_listed: the place lists it by itself. */
+static int put_by_digest(struct artifact_place *p, const struct descriptor *desc, struct slice text,
+			 bool *out_listed, struct error *err)
 {
 	char name[DIGEST_TEXT_MAX];
-	bool there;
 
-	a->tag = artifact_tag(subject, "");
-	a->update = (struct artifact_update){ .tag = a->tag,
-					      .change = add_to_index,
-					      .done = is_on_index,
-					      .user = &a->manifest,
-					      .media_type = MEDIATYPE_OCI_INDEX };
-	if (p->ops->put_manifest(p, digest_text(&a->manifest.digest, name), &a->manifest, text,
-				 &there, err) < 0)
-		return -1;
-	return there ? 0 : artifact_update_begin(p, &a->update, err);
+	return p->ops->put_manifest(p, digest_text(&desc->digest, name), desc, text, out_listed,
+				    err);
 }
 
 void artifact_attaching_release(struct artifact_attaching *a)
@@ -290,11 +309,13 @@ void artifact_attaching_release(struct artifact_attaching *a)
 int artifact_attach_manifest(struct artifact_place *p, const struct digest *subject,
 			     const struct descriptor *desc, struct slice text, struct error *err)
 {
-	cleanup_artifact_attaching struct artifact_attaching a = { .manifest = *desc };
+	struct descriptor one = *desc;
+	struct artifact_list ours = { .items = &one, .len = 1 };
+	bool there;
 
-	if (put_listed(p, subject, text, &a, err) < 0)
+	if (put_by_digest(p, desc, text, &there, err) < 0)
 		return -1;
-	return artifact_update_settle(p, &a.update, err);
+	return there ? 0 : put_on_list(p, subject, &ours, err);
 }
 
 /* Attaching. */
@@ -334,6 +355,7 @@ int artifact_attach_begin(struct artifact_place *p, const struct artifact *a,
 	struct descriptor config = describe(MEDIATYPE_OCI_EMPTY, slice_str(empty));
 	struct descriptor blob = describe(a->type, a->bytes);
 	cleanup_strbuf struct strbuf text = { 0 };
+	bool there;
 
 	if (a->bytes.len > ARTIFACT_BYTES_MAX)
 		return error_set(err, ERROR_LIMIT, "%s: %zu bytes; %d are allowed", a->type,
@@ -343,9 +365,13 @@ int artifact_attach_begin(struct artifact_place *p, const struct artifact *a,
 	out->manifest.artifact_type = a->type;
 	out->manifest.annotations = a->annotations;
 	if (p->ops->put_blob(p, &config, slice_str(empty), err) < 0 ||
-	    p->ops->put_blob(p, &blob, a->bytes, err) < 0)
+	    p->ops->put_blob(p, &blob, a->bytes, err) < 0 ||
+	    put_by_digest(p, &out->manifest, strbuf_slice(&text), &there, err) < 0)
 		return -1;
-	return put_listed(p, &a->subject->digest, strbuf_slice(&text), out, err);
+	out->ours = (struct artifact_list){ .items = &out->manifest, .len = 1 };
+	out->tag = artifact_tag(&a->subject->digest, "");
+	out->update = listing(out->tag, &out->ours);
+	return there ? 0 : artifact_update_begin(p, &out->update, err);
 }
 
 int artifact_attach(struct artifact_place *p, const struct artifact *a, struct error *err)
@@ -398,23 +424,43 @@ static void describe_itself(const struct manifest *m, struct arena *arena, struc
 static int copy_all(struct copying *c, const struct digest *subject, unsigned depth,
 		    struct error *err);
 
-static int copy_referrer(struct copying *c, const struct digest *subject,
-			 const struct descriptor *desc, unsigned depth, struct error *err)
+/* What a place has that it does not list by itself, and the documents whose annotations are told.
+ */
+struct unlisted {
+	struct arena arena;
+	struct artifact_list list;
+	json_t *documents;
+};
+
+static void unlisted_release(struct unlisted *u)
 {
-	cleanup_arena struct arena arena = { 0 };
+	vec_release(&u->list);
+	json_decref(u->documents);
+	arena_release(&u->arena);
+}
+
+static int copy_referrer(struct copying *c, const struct descriptor *desc, unsigned depth,
+			 struct unlisted *unlisted, struct error *err)
+{
 	cleanup_strbuf struct strbuf text = { 0 };
 	cleanup_manifest struct manifest m = { 0 };
 	char name[DIGEST_TEXT_MAX];
 	struct descriptor got;
+	bool there;
 
-	if (c->from->ops->get_manifest(c->from, digest_text(&desc->digest, name), &arena, &text,
-				       &got, err) < 0 ||
-	    manifest_parse(strbuf_slice(&text), &arena, &m, err) < 0 || copy_blobs(c, &m, err) < 0)
+	if (c->from->ops->get_manifest(c->from, digest_text(&desc->digest, name), &unlisted->arena,
+				       &text, &got, err) < 0 ||
+	    manifest_parse(strbuf_slice(&text), &unlisted->arena, &m, err) < 0 ||
+	    copy_blobs(c, &m, err) < 0)
 		return error_wrap(err, "referrer %.19s", name);
-	describe_itself(&m, &arena, &got);
-	if (artifact_attach_manifest(c->to, subject, &got, strbuf_slice(&text), err) < 0)
+	describe_itself(&m, &unlisted->arena, &got);
+	if (put_by_digest(c->to, &got, strbuf_slice(&text), &there, err) < 0)
 		return error_wrap(err, "referrer %.19s", name);
 	c->count++;
+	if (!there) {
+		json_push(unlisted->documents, json_incref(m.json));
+		vec_push(&unlisted->list, got);
+	}
 	return copy_all(c, &desc->digest, depth + 1, err);
 }
 
@@ -458,6 +504,7 @@ static int copy_all(struct copying *c, const struct digest *subject, unsigned de
 {
 	static const char *const suffixes[] = { ".sig", ".att", ".sbom" };
 	cleanup_arena struct arena arena = { 0 };
+	cleanup(unlisted_release) struct unlisted unlisted = { .documents = json_array() };
 	struct artifact_list list = { 0 };
 	int rc;
 
@@ -466,7 +513,9 @@ static int copy_all(struct copying *c, const struct digest *subject, unsigned de
 				 "referrers refer to each other more than %d deep", COPY_DEPTH_MAX);
 	rc = artifact_list(c->from, subject, &arena, &list, err);
 	for (size_t i = 0; rc == 0 && i < list.len; i++)
-		rc = copy_referrer(c, subject, &list.items[i], depth, err);
+		rc = copy_referrer(c, &list.items[i], depth, &unlisted, err);
+	if (rc == 0 && unlisted.list.len)
+		rc = put_on_list(c->to, subject, &unlisted.list, err);
 	vec_release(&list);
 	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(suffixes); i++)
 		rc = copy_tag(c, subject, suffixes[i], err);

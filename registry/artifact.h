@@ -143,6 +143,7 @@ int artifact_attach_manifest(struct artifact_place *p, const struct digest *subj
  */
 struct artifact_attaching {
 	struct descriptor manifest;
+	struct artifact_list ours; /* that one */
 	char *tag;
 	struct artifact_update update;
 };
