@@ -81,6 +81,18 @@ static inline bool slice_cut(struct slice *rest, char sep, struct slice *out)
 	return true;
 }
 
+/* Whether a part of the path, between "/", is `name`: ".." mostly, which "a../b" has not. */
+static inline bool slice_has_part(struct slice path, const char *name)
+{
+	struct slice part;
+
+	while (slice_cut(&path, '/', &part)) {
+		if (slice_is(part, name))
+			return true;
+	}
+	return false;
+}
+
 /* Decimal digits only, whole slice, no sign; false when empty, not digits, or too large. */
 static inline bool slice_u64(struct slice s, uint64_t *out)
 {

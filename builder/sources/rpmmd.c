@@ -282,7 +282,7 @@ static int check_spec(struct rpm_session *s, const struct stack_package *package
 	bool good = len && len <= SPEC_LIMIT && *spec != '@' && *spec != '-' && *spec != '/';
 
 	for (size_t i = 0; i < len; i++)
-		good &= spec[i] >= ' ' && spec[i] != 0x7f && !strchr("*?[]{}", spec[i]);
+		good &= spec[i] >= ' ' && spec[i] < 0x7f && !strchr("*?[]{}", spec[i]);
 	if (!good)
 		return stack_error(s->context->stack, package->place, err,
 				   "'%.80s' is no request for an RPM package; it is NAME, "

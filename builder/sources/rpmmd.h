@@ -28,7 +28,8 @@ int rpmmd_index_parse(struct slice text, const char *name, struct arena *arena,
 bool rpmmd_fits_cuda(const char *evr, const char *cuda);
 /* Whether a version says for which CUDA it was built: "…+cuda12.4", "….cuda12.4". */
 bool rpmmd_names_cuda(const char *evr);
-/* Relative, below the repository, and nothing that could be mistaken in a text or an address. */
+/* A word, relative, below the repository, and nothing that could be mistaken in a text or an
+ * address. */
 bool rpmmd_is_path(const char *path);
 /* Printable ASCII without blanks, and not empty. */
 bool rpmmd_is_word(const char *text);

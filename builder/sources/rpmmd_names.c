@@ -42,19 +42,8 @@ bool rpmmd_fits_cuda(const char *evr, const char *cuda)
 
 bool rpmmd_is_path(const char *path)
 {
-	struct slice rest = slice_str(path), part;
-
-	if (!*path || *path == '/')
-		return false;
-	for (const char *c = path; *c; c++) {
-		if (*c <= ' ' || *c == 0x7f || *c == ':')
-			return false;
-	}
-	while (slice_cut(&rest, '/', &part)) {
-		if (slice_is(part, ".."))
-			return false;
-	}
-	return true;
+	return rpmmd_is_word(path) && *path != '/' && !strchr(path, ':') &&
+	       !slice_has_part(slice_str(path), "..");
 }
 
 bool rpmmd_is_word(const char *text)

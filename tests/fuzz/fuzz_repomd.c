@@ -11,7 +11,7 @@ static void check(const struct rpmmd_file *file)
 	if (!file->location)
 		return;
 	if (!*file->location || *file->location == '/' || strchr(file->location, ':') ||
-	    strstr(file->location, "../") || !file->size)
+	    slice_has_part(slice_str(file->location), "..") || !file->size)
 		abort();
 	if (file->digest.algorithm != DIGEST_SHA256 && file->digest.algorithm != DIGEST_SHA512)
 		abort();

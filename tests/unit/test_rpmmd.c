@@ -612,6 +612,12 @@ static void test_a_hostile_repomd_is_refused(void **state)
 	check_index(REPOMD("<data type=\"primary\">" SUM "<size>1</size>"
 			   "<location href=\"http://x.example.org/p\"/></data>"),
 		    ERROR_FORMAT, "no path below it");
+	check_index(REPOMD("<data type=\"primary\">" SUM "<size>1</size>"
+			   "<location href=\"a/..\"/></data>"),
+		    ERROR_FORMAT, "no path below it: 'a/..'");
+	check_index(REPOMD("<data type=\"primary\">" SUM "<size>1</size>"
+			   "<location href=\"\u00e9\"/></data>"),
+		    ERROR_FORMAT, "no path below it");
 	check_index(REPOMD("<data type=\"primary\"><size>1</size><location href=\"p\"/></data>"),
 		    ERROR_INTEGRITY, "no checksum");
 	check_index(REPOMD("<data type=\"primary\"><checksum type=\"sha256\">25f4</checksum>"
@@ -712,10 +718,11 @@ static void test_the_revision_dates_a_repository_without_times(void **state)
 
 	(void)state;
 	assert_ok(rpmmd_index_parse(slice_str(REPOMD("<data type=\"primary\">" SUM "<size>1</size>"
-						     "<location href=\"p\"/></data>")),
+						     "<location href=\"p../q\"/></data>")),
 				    "r", &arena, &index, &err),
 		  err);
 	assert_int_equal(index.date, 5);
+	assert_string_equal(index.primary.location, "p../q");
 	assert_null(index.filelists.location);
 }
 

@@ -60,6 +60,19 @@ static void test_cutting_gives_every_piece(void **state)
 	assert_false(slice_cut(&rest, ',', &piece));
 }
 
+static void test_a_part_of_a_path_is_a_whole_name(void **state)
+{
+	static const char *const with[] = { "..", "../a", "a/..", "/..", "a/../b", "a//.." };
+	static const char *const without[] = { "", "/", "...", "a../b", "a/..b", "..a", "a/b.." };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(with); i++)
+		assert_true(slice_has_part(slice_str(with[i]), ".."));
+	for (size_t i = 0; i < ARRAY_LEN(without); i++)
+		assert_false(slice_has_part(slice_str(without[i]), ".."));
+	assert_false(slice_has_part((struct slice){ 0 }, ".."));
+}
+
 static void test_an_empty_text_is_one_empty_piece(void **state)
 {
 	struct slice rest = slice_str(""), piece = { 0 };
@@ -186,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_the_empty_slice_is_harmless),
 		cmocka_unit_test(test_blanks_at_both_ends_are_cut),
 		cmocka_unit_test(test_cutting_gives_every_piece),
+		cmocka_unit_test(test_a_part_of_a_path_is_a_whole_name),
 		cmocka_unit_test(test_an_empty_text_is_one_empty_piece),
 		cmocka_unit_test(test_only_decimal_digits_are_a_number),
 		cmocka_unit_test(test_a_reader_reads_in_its_byte_order),
