@@ -30,6 +30,25 @@ static const char *type_name(const json_t *value)
 	return "nothing";
 }
 
+/* No JSON has a NUL byte; Jansson passes over one that follows a number or a word. */
+static bool find_nul(struct slice text, json_error_t *cause)
+{
+	const uint8_t *nul = text.len ? memchr(text.data, 0, text.len) : NULL;
+	const uint8_t *line = text.data;
+
+	if (!nul)
+		return false;
+	*cause = (json_error_t){ .line = 1, .text = "a NUL byte" };
+	for (const uint8_t *c = text.data; c < nul; c++) {
+		if (*c != '\n')
+			continue;
+		cause->line++;
+		line = c + 1;
+	}
+	cause->column = (int)MIN(nul - line, (ptrdiff_t)INT_MAX - 1) + 1;
+	return true;
+}
+
 static int load(struct slice text, json_t **out, json_error_t *cause)
 {
 	const char *data = text.data ? (const char *)text.data : "";
@@ -37,6 +56,8 @@ static int load(struct slice text, json_t **out, json_error_t *cause)
 	*out = json_plain(text);
 	if (*out)
 		return 0;
+	if (find_nul(text, cause))
+		return -1;
 	*out = json_loadb(data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, cause);
 	if (*out)
 		return 0;

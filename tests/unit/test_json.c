@@ -52,6 +52,9 @@ static void test_a_nul_byte_is_refused(void **state)
 	(void)state;
 	check_refused(slice_of("[1]\0", 4), "not valid JSON");
 	check_refused(slice_of("[\"\0\"]", 5), "not valid JSON");
+	check_refused(slice_of("[1,\n2.5\0]", 9), "line 2, column 4: not valid JSON: a NUL byte");
+	check_refused(slice_of("[true\0]", 7), "line 1, column 6: not valid JSON: a NUL byte");
+	check_refused(slice_of("\0", 1), "line 1, column 1: not valid JSON: a NUL byte");
 }
 
 static void test_control_characters_do_not_reach_the_message(void **state)
