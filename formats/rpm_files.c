@@ -175,6 +175,21 @@ static int fill_files(struct rpm_package *p, struct arena *arena, struct map *pa
 	return 0;
 }
 
+/* The content is stored and checked under the last twin, and used under the first. */
+static int check_twins(const struct rpm_package *p, struct error *err)
+{
+	for (uint32_t i = 0; i < p->file_count; i++) {
+		const struct rpm_file *f = &p->files[i], *last = &p->files[f->last_twin];
+
+		if (f->size != last->size || f->has_digest != last->has_digest ||
+		    (f->has_digest && !digest_equal(&f->digest, &last->digest)))
+			return error_set(err, ERROR_FORMAT,
+					 "header: %s and %s are one file, but not of one content",
+					 f->path, last->path);
+	}
+	return 0;
+}
+
 /* Regular files of one device and inode are one file. */
 static void find_twins(struct rpm_package *p, const struct columns *c)
 {
@@ -308,6 +323,8 @@ int rpm_files_fill(struct rpm_package *p, struct arena *arena, struct map *paths
 	if (fill_files(p, arena, paths, &c, err) < 0)
 		return -1;
 	find_twins(p, &c);
+	if (check_twins(p, err) < 0)
+		return -1;
 	find_scripts(p, arena);
 	return 0;
 }

@@ -261,6 +261,28 @@ static void test_a_package_without_files_is_read(void **state)
 	assert_int_equal(content.len, 0);
 }
 
+/* One content is stored and proven, under the last name. */
+static void test_files_that_are_one_have_one_content(void **state)
+{
+	static const struct test_rpm_file
+		sizes[] = { { .path = "/usr/bin/a", .content = "longer", .inode = 7 },
+			    { .path = "/usr/bin/b", .content = "one", .inode = 7 } },
+		digests[] = { { .path = "/usr/bin/a", .content = "two", .inode = 7 },
+			      { .path = "/usr/bin/b", .content = "one", .inode = 7 } },
+		unproven[] = {
+			{ .path = "/usr/bin/a", .content = "one", .inode = 7 },
+			{ .path = "/usr/bin/b", .content = "one", .inode = 7, .digest = "" }
+		};
+	static const struct test_rpm rpms[] = { { .files = sizes, .file_count = 2 },
+						{ .files = digests, .file_count = 2 },
+						{ .files = unproven, .file_count = 2 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rpms); i++)
+		assert_refused(&rpms[i], ERROR_FORMAT,
+			       "usr/bin/a and usr/bin/b are one file, but not of one content");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_a_source_package_is_refused),
 		cmocka_unit_test(test_scripts_come_with_their_interpreters),
 		cmocka_unit_test(test_a_package_without_files_is_read),
+		cmocka_unit_test(test_files_that_are_one_have_one_content),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
