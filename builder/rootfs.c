@@ -355,6 +355,10 @@ static int check_names(const char *path, struct error *err)
 					 "%s: in a layer a name that begins with .wh. says that "
 					 "something is deleted, so no file can have it",
 					 path);
+		if (slice_is(name, ".") || slice_is(name, ".."))
+			return error_set(err, ERROR_FORMAT,
+					 "%s: has a part '.' or '..', which is no name of a file",
+					 path);
 		if (name.len > NAME_BYTES_MAX)
 			return error_set(err, ERROR_FORMAT,
 					 "%.80s…: a name of %zu bytes; file systems take %d", path,

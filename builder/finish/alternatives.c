@@ -74,9 +74,7 @@ static bool is_plain_name(const char *name)
 
 static bool is_path(const char *path)
 {
-	return path[0] == '/' && !strstr(path, "/../") && !str_ends(path, "/..") &&
-	       !strstr(path, "//") && !strstr(path, "/./") && !str_ends(path, "/") &&
-	       !strpbrk(path, "\n$`") && path[1];
+	return finish_is_clean(path) && !strpbrk(path, "\n$`");
 }
 
 /* Names and links of slaves, until an empty line. */

@@ -12,11 +12,6 @@ static const struct rootfs_diversion known[] = {
 	{ "usr/share/man/man1/sh.1.gz", "usr/share/man/man1/sh.distrib.1.gz", "dash" },
 };
 
-static const char *relative(const char *path)
-{
-	return *path == '/' && path[1] && !strstr(path, "/../") ? path + 1 : NULL;
-}
-
 /* dpkg-divert [--package NAME] [--divert TO] [--rename] [--add] PATH */
 static void take_command(const struct component *c, const struct script_command *command,
 			 struct rootfs *r)
@@ -45,8 +40,8 @@ static void take_command(const struct component *c, const struct script_command 
 	}
 	if (path && !to)
 		to = usual = xasprintf("%s.distrib", path);
-	if (path && relative(path) && relative(to))
-		rootfs_divert(r, package, relative(path), relative(to));
+	if (path && finish_is_clean(path) && finish_is_clean(to))
+		rootfs_divert(r, package, path + 1, to + 1);
 }
 
 void finish_diversions(const struct component *c, struct rootfs *r)

@@ -76,8 +76,8 @@ static bool read_words(const struct script_command *c, const char *valued, struc
 /* /run and /tmp are empty in an image. */
 static bool is_path(const char *path)
 {
-	return path[0] == '/' && path[1] && !strpbrk(path, "*?[`$") && !strstr(path, "/../") &&
-	       !str_ends(path, "/..") && !str_starts(path, "/run/") &&
+	return path[0] == '/' && path[1] && !strpbrk(path, "*?[`$") &&
+	       !slice_has_part(slice_str(path), "..") && !str_starts(path, "/run/") &&
 	       !str_starts(path, "/var/run/") && !str_starts(path, "/tmp/");
 }
 
@@ -140,15 +140,11 @@ static bool change_mode(const char *text, uint32_t *mode)
 }
 
 /* What follows returns 1 where all that the command says is so afterwards, else 0; -1 on error. */
-static int make_dir(struct effects *e, const char *word, const struct words *w, struct error *err)
+static int make_dir(struct effects *e, const char *path, const struct words *w, struct error *err)
 {
 	uint32_t mode = 0755;
 	uint64_t uid = 0, gid = 0, ignored;
 	struct rootfs_node *n;
-	cleanup_free char *path = xstrdup(word);
-
-	for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
-		path[len - 1] = '\0';
 	if (!is_path(path) || (w->value['m'] && !change_mode(w->value['m'], &mode)) ||
 	    (w->value['o'] && !finish_user(e->f, w->value['o'], &uid, &ignored)) ||
 	    (w->value['g'] && !finish_group(e->f, w->value['g'], &gid)))

@@ -14,13 +14,22 @@ const char *finish_cuda_target(const struct platform *platform)
 	return str_equal(platform->architecture, "arm64") ? "sbsa-linux" : "x86_64-linux";
 }
 
+bool finish_is_clean(const char *path)
+{
+	struct slice parts = slice_str(*path == '/' ? path + 1 : "");
+
+	return !slice_has_part(parts, "") && !slice_has_part(parts, ".") &&
+	       !slice_has_part(parts, "..");
+}
+
 /* A path counts as taken when it is there under its own name or under what its links lead to. */
 static bool is_taken(struct finish *f, const char *path)
 {
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	struct error ignored = { 0 };
 	const char *placed = rootfs_place(f->rootfs, path, &ignored);
 
-	if (!*path || str_ends(path, "/")) /* no name to put something at */
+	if (!*name || str_equal(name, ".") || str_equal(name, "..")) /* nothing can be put there */
 		return true;
 	return placed && rootfs_lookup(f->rootfs, placed) != NULL;
 }
@@ -123,11 +132,14 @@ void finish_relink(struct finish *f, const char *path, const char *target)
 
 void finish_dir(struct finish *f, const char *path, uint32_t mode, uint64_t uid, uint64_t gid)
 {
+	cleanup_free char *plain = xstrdup(path);
 	struct component_entry *e;
 
-	if (is_taken(f, path))
+	for (size_t len = strlen(plain); len && plain[len - 1] == '/'; len--)
+		plain[len - 1] = '\0';
+	if (is_taken(f, plain))
 		return;
-	e = component_add_dir(f->metadata, path, mode);
+	e = component_add_dir(f->metadata, plain, mode);
 	e->tar.uid = uid;
 	e->tar.gid = gid;
 }

@@ -48,9 +48,12 @@ struct component *finish_filesystem(const struct platform *platform, bool merged
 /* Before anything is added: what the package's scripts divert (dpkg-divert --add). */
 void finish_diversions(const struct component *c, struct rootfs *r);
 
+/* Whether a path of a script is absolute, and every part of it a name. */
+bool finish_is_clean(const char *path);
 /* Helpers of the actions: nothing is added where something is. Paths without a leading "/". */
 void finish_text(struct finish *f, const char *path, uint32_t mode, struct slice text);
 void finish_link(struct finish *f, const char *path, const char *target);
+/* With or without a "/" at its end. */
 void finish_dir(struct finish *f, const char *path, uint32_t mode, uint64_t uid, uint64_t gid);
 /* The same in place of a file that a package brings. */
 void finish_replace(struct finish *f, const char *path, uint32_t mode, struct slice text);

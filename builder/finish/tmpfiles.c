@@ -40,7 +40,7 @@ static bool read_line(struct finish *f, struct slice text, struct line *out)
 	out->argument = arena_slice(f->arena, slice_trim(text));
 	return out->path[0] == '/' && out->path[1] && !strpbrk(out->path, "%*?[\"'") &&
 	       !strpbrk(out->type, "!^") && !str_equal(out->path, "/var/lib/dbus/machine-id") &&
-	       !strchr(out->argument, '%') && !strstr(out->path, "/../");
+	       !strchr(out->argument, '%') && !slice_has_part(slice_str(out->path), "..");
 }
 
 static bool is_volatile(const char *path)

@@ -229,6 +229,26 @@ static void test_a_diversion_moves_what_others_bring(void **state)
 	assert_string_equal(diversions, "/usr/bin/x\n/usr/bin/x.small\nbig\n");
 }
 
+static void test_a_diversion_to_what_is_no_name_is_passed_over(void **state)
+{
+	static const char *const places[] = { "/usr/lib/..", "/usr/lib/.",    "/usr/lib/",
+					      "/",           "/usr/lib/../x", "usr/bin/y" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		cleanup(site_release) struct site s = { 0 };
+		cleanup_free char *script = xasprintf(
+			"dpkg-divert --package big --add --divert %s /usr/bin/x\n", places[i]);
+
+		open_site(&s, "{}");
+		put(&s, "big", script, "usr/bin/big", "big");
+		put(&s, "small", NULL, "usr/bin/x", "small");
+		finish_well(&s);
+		assert_non_null(rootfs_lookup(&s.rootfs, "usr/bin/x"));
+		assert_int_equal(s.rootfs.diversions.len, 0);
+	}
+}
+
 static const char awk[] =
 	"#!/bin/sh\nset -e\nif [ \"$1\" = configure ] || [ \"$1\" = abort-upgrade ]; then\n"
 	"update-alternatives --install /usr/bin/awk awk /usr/bin/mawk 5 \\\n"
@@ -504,6 +524,25 @@ static void test_tmpfiles_with_a_prefix_make_only_what_lies_there(void **state)
 	assert_non_null(rootfs_lookup(&s.rootfs, "srv/two"));
 }
 
+static void test_folders_of_tmpfiles_and_of_users_have_proper_names(void **state)
+{
+	cleanup(site_release) struct site s = { 0 };
+
+	(void)state;
+	open_site(&s, "{}");
+	put(&s, "systemd", "#!/bin/sh\nsystemd-tmpfiles --create t.conf\n",
+	    "usr/bin/systemd-tmpfiles", "x");
+	put(&s, "t", "#!/bin/sh\nadduser --system --group --home /var/lib/t/ t\n",
+	    "usr/lib/tmpfiles.d/t.conf",
+	    "d /srv/slash/ 0700\nd /srv/up/.. 0700\nd /srv/here/. 0700\nf /srv/../etc/x\n");
+	finish_well(&s);
+	assert_int_equal(rootfs_lookup(&s.rootfs, "srv/slash")->tar->mode, 0700);
+	assert_non_null(rootfs_lookup(&s.rootfs, "var/lib/t"));
+	assert_null(rootfs_lookup(&s.rootfs, "srv/up/.."));
+	assert_null(rootfs_lookup(&s.rootfs, "srv/here/."));
+	assert_null(rootfs_lookup(&s.rootfs, "etc/x"));
+}
+
 static void test_what_is_no_certificate_is_named(void **state)
 {
 	cleanup(site_release) struct site s = { 0 };
@@ -738,6 +777,8 @@ static void test_what_was_applied_in_part_or_not_for_sure_is_not_done(void **sta
 		{ "setcap cap_nothing+ep /usr/bin/tool\nsetcap -r /usr/bin/tool\n", "nn" },
 		{ "adduser t\nadduser t adm\nusermod -L t\nadduser --system $name\n", "nnnn" },
 		{ "ln -s other /usr/bin/tool\ncp /usr/bin/tool /usr/sbin/setcap2/../x\n", "nn" },
+		{ "mkdir /srv/t/.\nmkdir /srv/..\nln -s /bin/sh /srv/t/.\necho x >/srv/t/.\n",
+		  "nnnn" },
 		{ "echo x >/usr/bin/tool\necho x >>/etc/more\necho x >\"$conf\"\n", "nnn" },
 		{ "{ echo x; } >/etc/more\ncat /etc/x | tee /etc/y\n", "nn" },
 		{ "ucf $new /etc/t\nrm /usr/bin/tool\nrm -f /usr/bin/t*\n", "nnn" },
@@ -794,6 +835,7 @@ int main(void)
 		cmocka_unit_test(test_system_users_of_packages_have_fixed_numbers),
 		cmocka_unit_test(test_what_scripts_do_with_files_for_sure_is_done),
 		cmocka_unit_test(test_a_diversion_moves_what_others_bring),
+		cmocka_unit_test(test_a_diversion_to_what_is_no_name_is_passed_over),
 		cmocka_unit_test(test_the_highest_priority_is_the_alternative),
 		cmocka_unit_test(test_of_equal_priorities_the_first_registered_stays),
 		cmocka_unit_test(test_files_that_scripts_write_or_copy_are_there),
@@ -806,6 +848,7 @@ int main(void)
 		cmocka_unit_test(test_java_gets_a_key_store_of_the_certificates),
 		cmocka_unit_test(test_java_gets_no_key_store_where_its_script_makes_none),
 		cmocka_unit_test(test_tmpfiles_with_a_prefix_make_only_what_lies_there),
+		cmocka_unit_test(test_folders_of_tmpfiles_and_of_users_have_proper_names),
 		cmocka_unit_test(test_what_is_no_certificate_is_named),
 		cmocka_unit_test(test_the_package_database_is_the_full_form),
 		cmocka_unit_test(test_cuda_gets_its_links_and_the_stub_off_every_path),

@@ -98,6 +98,13 @@ static void test_whiteouts_in_packages_are_refused(void **state)
 	refuse_name(".wh.etc/x", "deleted");
 }
 
+static void test_names_that_no_file_has_are_refused(void **state)
+{
+	(void)state;
+	refuse_name("etc/..", "etc/..: has a part '.' or '..'");
+	refuse_name("etc/.", "no name of a file");
+}
+
 static void test_names_that_fit_in_no_file_system_are_refused(void **state)
 {
 	cleanup_rootfs struct rootfs r = { 0 };
@@ -273,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_links_never_lead_out_of_the_root),
 		cmocka_unit_test(test_links_that_go_in_circles_are_refused),
 		cmocka_unit_test(test_whiteouts_in_packages_are_refused),
+		cmocka_unit_test(test_names_that_no_file_has_are_refused),
 		cmocka_unit_test(test_names_that_fit_in_no_file_system_are_refused),
 		cmocka_unit_test(test_two_owners_of_different_content_are_named_with_the_path),
 		cmocka_unit_test(test_the_same_content_is_shared),
