@@ -5,7 +5,10 @@
 #include "base/alloc.h"
 #include "formats/compress_family.h"
 
-enum { WINDOW_LOG_MAX = 27 }; /* 128 MiB */
+enum {
+	WINDOW_LOG_MAX = 27,  /* 128 MiB */
+	FRAME_HEAD_BYTES = 18 /* at most. RFC 8878, 3.1.1: the mark, and a header of 2 to 14 */
+};
 
 /*
  * What differs from the library's level; 0: nothing. For `fast` that is the strategy of level 1
@@ -94,9 +97,12 @@ struct unzstd_stream {
 	struct stream base;
 	struct input in;
 	ZSTD_DCtx *ctx;
-	bool between; /* the last frame is complete and all of it was given */
-	bool begun;   /* a frame was */
-	bool more;    /* the decoder may hold output though it has no input */
+	bool between;                   /* the last frame is complete and all of it was given */
+	bool begun;                     /* a frame was */
+	bool more;                      /* the decoder may hold output though it has no input */
+	uint8_t head[FRAME_HEAD_BYTES]; /* of the frame */
+	size_t head_len;
+	uint64_t produced; /* of the frame */
 };
 
 static int unzstd_complaint(size_t rc, struct error *err)
@@ -123,6 +129,32 @@ static bool begins_frame(uint8_t first)
 	return first == 0x28 || (first & 0xf0) == 0x50;
 }
 
+/* One step of the decoder. */
+static size_t step(struct unzstd_stream *s, ZSTD_outBuffer *out, ZSTD_inBuffer *in)
+{
+	size_t before = in->pos, had = out->pos, rc, head;
+
+	if (s->between)
+		s->head_len = s->produced = 0;
+	rc = ZSTD_decompressStream(s->ctx, out, in);
+	head = MIN(in->pos - before, FRAME_HEAD_BYTES - s->head_len);
+	memcpy(s->head + s->head_len, s->in.buf + before, head);
+	s->head_len += head;
+	s->produced += out->pos - had;
+	return rc;
+}
+
+/*
+ * Whether the frame has as much content as it says. The library looks only where it has all of the
+ * frame at once, or its last block is not empty.
+ */
+static bool is_whole(const struct unzstd_stream *s)
+{
+	unsigned long long said = ZSTD_getFrameContentSize(s->head, s->head_len);
+
+	return said == ZSTD_CONTENTSIZE_UNKNOWN || said == s->produced;
+}
+
 static ssize_t unzstd_read(struct stream *base, void *buf, size_t len, struct error *err)
 {
 	struct unzstd_stream *s = (struct unzstd_stream *)base;
@@ -136,10 +168,14 @@ static ssize_t unzstd_read(struct stream *base, void *buf, size_t len, struct er
 			return error_set(err, ERROR_FORMAT,
 					 "is not zstd data, or followed by other data");
 		if (in.pos < in.size || s->more) {
-			size_t rc = ZSTD_decompressStream(s->ctx, &out, &in);
+			size_t rc = step(s, &out, &in);
 
 			if (ZSTD_isError(rc))
 				return unzstd_complaint(rc, err);
+			if (rc == 0 && !is_whole(s))
+				return error_set(
+					err, ERROR_FORMAT,
+					"zstd data: a frame has not the size that it says");
 			s->in.pos = in.pos;
 			s->begun = true;
 			s->between = rc == 0;

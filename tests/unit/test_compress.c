@@ -410,6 +410,42 @@ static void test_zstd_windows_above_the_limit_are_refused(void **state)
 	assert_int_equal(err.code, ERROR_LIMIT);
 }
 
+/* Frames in one segment, whose header says `said`; one block that holds "hi", or none, and is last.
+ */
+static void test_a_zstd_frame_has_the_size_that_it_says(void **state)
+{
+	static const struct {
+		const char *frames;
+		size_t len;
+		int rc;
+	} cases[] = {
+		{ "\x28\xb5\x2f\xfd\x20\x00\x01\0\0", 9, 0 },
+		{ "\x28\xb5\x2f\xfd\x20\x90\x01\0\0", 9, -1 },
+		{ "\x28\xb5\x2f\xfd\x20\x02\x10\0\0hi\x01\0\0", 14, 0 },
+		{ "\x28\xb5\x2f\xfd\x20\x03\x10\0\0hi\x01\0\0", 14, -1 },
+		{ "\x28\xb5\x2f\xfd\x20\x02\x11\0\0hi"
+		  "\x28\xb5\x2f\xfd\x20\x02\x01\0\0",
+		  20, -1 },
+		{ "\x28\xb5\x2f\xfd\x20\x02\x11\0\0hi"
+		  "\x50\x2a\x4d\x18\x01\0\0\0x"
+		  "\x28\xb5\x2f\xfd\x20\x00\x01\0\0",
+		  29, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+		struct slice frames = slice_of(cases[i / 2].frames, cases[i / 2].len);
+		cleanup_stream struct stream *inner = test_dribble(frames, i % 2 ? 1 : frames.len);
+		cleanup_stream struct stream *s = decompress_stream(inner, COMPRESSION_ZSTD);
+		cleanup_strbuf struct strbuf out = { 0 };
+		struct error err = { 0 };
+
+		assert_int_equal(stream_read_all(s, MIB, &out, &err), cases[i / 2].rc);
+		if (cases[i / 2].rc < 0)
+			assert_int_equal(err.code, ERROR_FORMAT);
+	}
+}
+
 static void test_raw_deflate_must_end_where_the_bytes_end(void **state)
 {
 	static const uint8_t body[] = "\1\2\0\xfd\xffhi";
@@ -488,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_a_read_error_while_detecting_is_told),
 		cmocka_unit_test(test_a_bomb_meets_the_limit_in_flat_memory),
 		cmocka_unit_test(test_zstd_windows_above_the_limit_are_refused),
+		cmocka_unit_test(test_a_zstd_frame_has_the_size_that_it_says),
 		cmocka_unit_test(test_raw_deflate_must_end_where_the_bytes_end),
 		cmocka_unit_test(test_errors_of_the_inner_sink_come_out_as_they_are),
 		cmocka_unit_test(test_identity_names_coder_version_and_parameters),
