@@ -245,7 +245,7 @@ start_pushed() { # [KIND]
 # How many signatures, or bundles, the tag of that kind holds ("[.]sig", or "" for the list).
 held_by_tag() { # SUFFIX
 	curl -sfo tag.json -H 'Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json' \
-		"http://$DIRECT/v2/app/manifests/${DIGEST/:/-}${1/\[.]/.}"
+		"http://$DIRECT/v2/app/manifests/${DIGEST/:/-}${1/\[.]/.}" || return 1
 	jq '(.layers // .manifests) | length' tag.json
 }
 
@@ -313,6 +313,34 @@ held_by_tag() { # SUFFIX
 			[ "$(held_by_tag "$suffix")" = 2 ]
 			for k in a b; do run -0 gpuimg verify --key $k.pub "docker://$DIRECT/app@$DIGEST"; done
 		done
+		[ $kind != docker-registry ] || stop_registry
+	done
+}
+
+@test "R2 where writing takes long, others are waited for longer" {
+	local early late first
+	for k in a b; do gpuimg keygen -q --plain "$k"; done
+	for kind in docker-registry v3; do
+		start_pushed $kind
+		DIRECT=$REGISTRY
+		start_proxy "PUT manifests/sha256-[0-9a-f]*[.]sig$ 1 wait"
+		early=$PROXY
+		"$GPUIMG" sign -q --format legacy --key a.key "docker://$REGISTRY/app:1" 3>&- &
+		first=$!
+		wait_for test -e "$early/held"
+		REGISTRY=$DIRECT
+		start_proxy "PUT manifests/sha256-[0-9a-f]*[.]sig$ 1 wait"
+		late=$PROXY
+		"$GPUIMG" sign -q --format legacy --key b.key "docker://$REGISTRY/app:1" 3>&- &
+		wait_for test -e "$late/held"
+		sleep 0.7 # so long, and what came before, the first one's write takes; it waits for twice that
+		touch "$early/go"
+		wait_for held_by_tag '[.]sig'
+		sleep 0.5
+		touch "$late/go"
+		wait $first
+		wait $!
+		for k in a b; do run -0 gpuimg verify --key $k.pub "docker://$DIRECT/app@$DIGEST"; done
 		[ $kind != docker-registry ] || stop_registry
 	done
 }
