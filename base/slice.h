@@ -50,12 +50,18 @@ static inline bool slice_starts(struct slice s, const char *prefix)
 	return n == 0 || (s.len >= n && memcmp(s.data, prefix, n) == 0);
 }
 
+/* Whether a byte is one of a set; strchr finds the NUL at the end of every set. */
+static inline bool byte_in(uint8_t byte, const char *set)
+{
+	return byte && strchr(set, byte);
+}
+
 /* Without spaces, tabs, CR and LF at both ends. */
 static inline struct slice slice_trim(struct slice s)
 {
-	while (s.len && strchr(" \t\r\n", s.data[0]) && s.data[0])
+	while (s.len && byte_in(s.data[0], " \t\r\n"))
 		s.data++, s.len--;
-	while (s.len && strchr(" \t\r\n", s.data[s.len - 1]) && s.data[s.len - 1])
+	while (s.len && byte_in(s.data[s.len - 1], " \t\r\n"))
 		s.len--;
 	return s;
 }

@@ -94,7 +94,7 @@ static bool read_clause(struct caps *c, struct slice clause)
 	uint64_t set;
 	char op = 0;
 
-	while (n < clause.len && !strchr("=+-", clause.data[n]))
+	while (n < clause.len && !byte_in(clause.data[n], "=+-"))
 		n++;
 	if (n == clause.len || !read_names(slice_of(clause.data, n), &set))
 		return false;

@@ -68,7 +68,7 @@ static bool scan_number(struct scan *s)
 	cleanup_json json_t *value = NULL;
 	size_t len;
 
-	while (s->at < s->end && *s->at && strchr("+-.0123456789Ee", *s->at))
+	while (s->at < s->end && byte_in(*s->at, "+-.0123456789Ee"))
 		s->at++;
 	len = (size_t)(s->at - start);
 	value = len ? load(slice_of(start, len)) : NULL;

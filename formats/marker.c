@@ -442,7 +442,7 @@ bool marker_version_in(struct slice version, struct slice specifiers, bool *out_
 
 		if (!op.len)
 			continue;
-		while (n < op.len && strchr("=!<>~", op.data[n]))
+		while (n < op.len && byte_in(op.data[n], "=!<>~"))
 			n++;
 		rest = slice_trim(slice_of(op.data + n, op.len - n));
 		op.len = n;
@@ -496,7 +496,7 @@ int requirement_parse(struct slice text, struct arena *arena, struct requirement
 	drop(&p, n);
 	if (p.rest.len && p.rest.data[0] == '[' && parse_extras(&p, arena, out) < 0)
 		return -1;
-	if (p.rest.len && !strchr("<>=!~(@;", p.rest.data[0]))
+	if (p.rest.len && !byte_in(p.rest.data[0], "<>=!~(@;"))
 		return bad(&p, "a version, an address or a marker must follow the name");
 	/* in an address a ";" without a blank before it belongs to the address */
 	semicolon = p.rest.len && p.rest.data[0] == '@' ? memmem(p.rest.data, p.rest.len, " ;", 2)

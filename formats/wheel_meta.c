@@ -161,7 +161,8 @@ static int record_row(struct slice line, size_t number, struct arena *arena,
 		return error_set(err, ERROR_FORMAT, "RECORD line %zu: '%s' is not a size", number,
 				 strbuf_text(&size));
 	out->has_digest = hash.len > 0;
-	if (out->has_digest && !parse_hash(strbuf_text(&hash), &out->digest))
+	if (out->has_digest && (strlen(strbuf_text(&hash)) != hash.len ||
+				!parse_hash(strbuf_text(&hash), &out->digest)))
 		return error_set(err, ERROR_FORMAT,
 				 "RECORD line %zu: '%s' is not sha256=<base64url> (weaker hashes "
 				 "are not accepted)",

@@ -45,7 +45,7 @@ static bool option_value(struct slice line, const char *name, struct slice *out)
 
 	if (!slice_starts(line, name))
 		return false;
-	if (name[1] == '-' && line.len > n && !strchr("= \t", line.data[n]))
+	if (name[1] == '-' && line.len > n && !byte_in(line.data[n], "= \t"))
 		return false;
 	*out = slice_trim(slice_of(line.data + n, line.len - n));
 	if (out->len && out->data[0] == '=')
@@ -74,7 +74,7 @@ static bool is_wheel_or_name(struct slice line)
 					  !memcmp(part.data + part.len - 4, ".tgz", 4)));
 	}
 	for (size_t i = 0; i < word.len; i++) {
-		if (strchr("#?;", word.data[i]))
+		if (byte_in(word.data[i], "#?;"))
 			word.len = i;
 	}
 	return word.len > 4 && !memcmp(word.data + word.len - 4, ".whl", 4);

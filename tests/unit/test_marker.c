@@ -172,6 +172,18 @@ static void test_what_is_no_requirement_is_refused(void **state)
 	}
 }
 
+static void test_a_nul_byte_is_no_sign_of_a_requirement(void **state)
+{
+	static const char text[] = "a\0b";
+	cleanup_arena struct arena arena = { 0 };
+	struct error err = { 0 };
+	struct requirement r;
+
+	(void)state;
+	assert_int_equal(requirement_parse(slice_of(text, 3), &arena, &r, &err), -1);
+	assert_int_equal(err.code, ERROR_FORMAT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_versions_are_ordered_as_pep_440_says),
 		cmocka_unit_test(test_requirements_are_taken_apart),
 		cmocka_unit_test(test_what_is_no_requirement_is_refused),
+		cmocka_unit_test(test_a_nul_byte_is_no_sign_of_a_requirement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

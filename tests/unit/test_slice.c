@@ -47,6 +47,15 @@ static void test_blanks_at_both_ends_are_cut(void **state)
 	assert_int_equal(slice_trim(slice_of("\0a\0", 3)).len, 3);
 }
 
+static void test_no_set_has_a_nul_byte(void **state)
+{
+	(void)state;
+	assert_true(byte_in('b', "ab"));
+	assert_false(byte_in('c', "ab"));
+	assert_false(byte_in(0, "ab"));
+	assert_false(byte_in(0, ""));
+}
+
 static void test_cutting_gives_every_piece(void **state)
 {
 	static const char *const want[] = { "a", "", "b", "" };
@@ -198,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_a_part_lies_inside_or_is_refused),
 		cmocka_unit_test(test_the_empty_slice_is_harmless),
 		cmocka_unit_test(test_blanks_at_both_ends_are_cut),
+		cmocka_unit_test(test_no_set_has_a_nul_byte),
 		cmocka_unit_test(test_cutting_gives_every_piece),
 		cmocka_unit_test(test_a_part_of_a_path_is_a_whole_name),
 		cmocka_unit_test(test_an_empty_text_is_one_empty_piece),

@@ -80,6 +80,31 @@ static void test_record_rows_are_read_and_found(void **state)
 	vec_release(&r);
 }
 
+static void test_a_nul_byte_in_a_record_is_refused(void **state)
+{
+	static const char path[] = "a\0b,,\n", digest[] = "a," EMPTY_SHA256 "\0x,\n";
+	static const struct {
+		const char *text;
+		size_t len;
+	} bad[] = {
+		{ path, sizeof(path) - 1 },
+		{ digest, sizeof(digest) - 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		struct wheel_record r = { 0 };
+		struct error err = { 0 };
+
+		assert_int_equal(wheel_record_parse(slice_of(bad[i].text, bad[i].len), &arena, &r,
+						    &err),
+				 -1);
+		assert_int_equal(err.code, ERROR_FORMAT);
+		vec_release(&r);
+	}
+}
+
 static void test_hostile_record_rows_are_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -181,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_other_file_names_are_refused),
 		cmocka_unit_test(test_record_rows_are_read_and_found),
 		cmocka_unit_test(test_hostile_record_rows_are_refused),
+		cmocka_unit_test(test_a_nul_byte_in_a_record_is_refused),
 		cmocka_unit_test(test_what_is_written_is_read_again),
 		cmocka_unit_test(test_entry_points_become_scripts),
 		cmocka_unit_test(test_entry_points_that_would_write_elsewhere_are_refused),
