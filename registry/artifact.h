@@ -91,12 +91,12 @@ int artifact_list(struct artifact_place *p, const struct digest *subject, struct
  * else again.
  *
  * Registries have no way to put a document only if the old one is still there, so who writes last
- * wins. What is promised: ours is there for a while (half a second at least, and twice as long as
- * it took us to look and write) after it was written, and when others wrote as well, for as long
- * after that as the document takes to stay the same for a while. What cannot be: another who read
- * before that while began and writes after it ended takes ours away unseen, and so does a program
- * that does not look before it writes. To sign again adds what was lost. A layout is held
- * while it is updated, and nothing is lost.
+ * wins. What is promised: ours is there for a while (half a second, or twice as long as it took us
+ * to look and write, but no more than five seconds) after it was written, and when others wrote as
+ * well, for as long after that as the document takes to stay the same for a while. What cannot be:
+ * another who read before that while began and writes after it ended takes ours away unseen, and so
+ * does a program that does not look before it writes. To sign again adds what was lost. A layout is
+ * held while it is updated, and nothing is lost.
  */
 struct artifact_update {
 	const char *tag;
