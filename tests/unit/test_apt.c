@@ -96,7 +96,7 @@ static void want(struct scene *s, const char *spec)
 {
 	size_t n = s->request.package_count++;
 
-	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3 } };
+	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3, NULL } };
 }
 
 static int run_os(struct scene *s, bool whole_os)

@@ -268,6 +268,7 @@ static void test_the_ngc_key_is_for_nvcr_alone(void **state)
 	struct error err = { 0 };
 
 	(void)state;
+	(void)dir;
 	setenv("NGC_API_KEY", "key", 1);
 	check_found(&options, NULL);
 	assert_ok(credential_find(&options, "nvcr.io", "nvidia/x", &c, &err), err);

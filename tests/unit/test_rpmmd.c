@@ -82,7 +82,7 @@ static void add_source(struct scene *s, const char *id, const char *path)
 	*source = (struct stack_source){ .id = id,
 					 .type = SOURCE_RPM_MD,
 					 .gpgkey = "keys/good.asc",
-					 .place = { 4, 5 },
+					 .place = { 4, 5, NULL },
 					 .url = xasprintf("file://%s/%s", s->fixtures, path) };
 }
 
@@ -90,7 +90,7 @@ static void want(struct scene *s, const char *spec)
 {
 	size_t n = s->request.package_count++;
 
-	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3 } };
+	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3, NULL } };
 }
 
 static int run(struct scene *s)
