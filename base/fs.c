@@ -415,6 +415,44 @@ int fs_walk(int dirfd, const char *root, fs_visit_fn *visit, void *user, struct 
 	return walk(dirfd, root, "", 0, visit, user, err);
 }
 
+int fs_lock(int fd, int how, const char *name, struct error *err)
+{
+	while (flock(fd, how) < 0) {
+		if (errno == EWOULDBLOCK)
+			return 0;
+		if (errno != EINTR)
+			return error_set_errno(err, errno, "lock %s", name);
+	}
+	return 1;
+}
+
+int fs_lock_file(int dirfd, const char *name, int how, int *out_fd, struct error *err)
+{
+	for (;;) {
+		cleanup_fd int fd =
+			openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		struct stat ours, named;
+		int rc;
+
+		if (fd < 0)
+			return error_set_errno(err, errno, "open %s", name);
+		rc = fs_lock(fd, how, name, err);
+		if (rc <= 0)
+			return rc;
+		if (fstat(fd, &ours) < 0)
+			return error_set_errno(err, errno, "look at %s", name);
+		if (fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == 0) {
+			if (ours.st_ino == named.st_ino && ours.st_dev == named.st_dev) {
+				*out_fd = steal_fd(&fd);
+				return 1;
+			}
+		} else if (errno != ENOENT) {
+			return error_set_errno(err, errno, "look at %s", name);
+		}
+		/* who held it has removed it meanwhile */
+	}
+}
+
 char *fs_join(const char *dir, const char *name)
 {
 	return xasprintf("%s%s%s", dir, str_ends(dir, "/") ? "" : "/", name);

@@ -8,6 +8,7 @@
 #define BASE_FS_H
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -98,6 +99,19 @@ struct fs_names {
 };
 int fs_list(int dirfd, const char *path, struct fs_names *out, struct error *err) MUST_USE;
 void fs_names_release(struct fs_names *names);
+
+/*
+ * Lock what `fd` is open on, for as long as it is (flock). `how`: LOCK_SH or LOCK_EX, which wait
+ * for whoever holds it, or either with LOCK_NB, which does not. 1: it is ours; 0: another holds it
+ * (LOCK_NB only); -1: ERROR_SYSTEM, it cannot be locked. `name` is for the message.
+ */
+int fs_lock(int fd, int how, const char *name, struct error *err) MUST_USE;
+/*
+ * The same of a file of this name that stands for a right to something: made where there is none,
+ * mode 0600, and removed by whoever has held it and has no more use of it. *out_fd is the caller's,
+ * set with 1 only.
+ */
+int fs_lock_file(int dirfd, const char *name, int how, int *out_fd, struct error *err) MUST_USE;
 
 /* Join with one "/" between; heap. */
 char *fs_join(const char *dir, const char *name);

@@ -1,7 +1,5 @@
 #include "builder/store_trees.h"
 
-#include <sys/file.h>
-
 static int add_size(void *user, const struct fs_entry *e, struct error *err)
 {
 	uint64_t *bytes = user;
@@ -56,8 +54,14 @@ int store_trees_remove(const char *store, const char *path, bool *out_removed, s
 	cleanup_fd int fd = open(lock, O_RDWR | O_CLOEXEC);
 
 	*out_removed = false;
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return 0;
+	if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+		return error_set_errno(err, errno, "open %s", lock);
+	if (fd >= 0) {
+		int rc = fs_lock(fd, LOCK_EX | LOCK_NB, lock, err);
+
+		if (rc <= 0)
+			return rc;
+	}
 	/* first out of the way, so that nobody takes half a tree */
 	aside = xasprintf("%s/trees/tmp-%s-%s", store, owner, strrchr(path, '/') + 1);
 	if (rename(full, aside) < 0)

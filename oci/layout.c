@@ -149,10 +149,8 @@ static int fill_new(struct layout *l, struct error *err)
 
 int layout_lock(struct layout *l, struct error *err)
 {
-	while (!l->locked && flock(l->fd, LOCK_EX) < 0) {
-		if (errno != EINTR)
-			return error_set_errno(err, errno, "lock %s", l->dir);
-	}
+	if (!l->locked && fs_lock(l->fd, LOCK_EX, l->dir, err) < 0)
+		return -1;
 	l->locked++;
 	return 0;
 }
@@ -166,6 +164,7 @@ void layout_unlock(struct layout *l)
 struct layout *layout_create(const char *dir, struct error *err)
 {
 	cleanup_layout struct layout *l = layout_new(dir);
+	struct error ignored = { 0 };
 	int rc;
 
 	if (fs_mkdirs(AT_FDCWD, dir, err) < 0)
@@ -187,8 +186,7 @@ struct layout *layout_create(const char *dir, struct error *err)
 			fs_pending_sweep(l->blobs[i]);
 	}
 	/* who fills a layout shares this lock; where there are none, layout_unshared is false */
-	while (flock(l->blobs[DIGEST_SHA256], LOCK_SH) < 0 && errno == EINTR)
-		continue;
+	ignore_result(fs_lock(l->blobs[DIGEST_SHA256], LOCK_SH, dir, &ignored));
 	if (fstatat(l->fd, "index.json", &l->index, 0) < 0) {
 		error_set_errno(err, errno, "look at %s/index.json", dir);
 		return NULL;

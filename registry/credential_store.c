@@ -1,7 +1,5 @@
 #include "registry/credential_store.h"
 
-#include <sys/file.h>
-
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/fs.h"
@@ -63,14 +61,14 @@ static int lock_folder(struct keep *k, struct error *err)
 	const char *slash = strrchr(k->path, '/');
 	cleanup_free char *dir =
 		slash ? xstrndup(k->path, (size_t)(slash - k->path) + 1) : xstrdup(".");
+	struct error ignored = { 0 };
 
 	if (fs_mkdirs(AT_FDCWD, dir, err) < 0)
 		return error_wrap(err, "credentials");
 	k->lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (k->lock < 0)
 		return error_set_errno(err, errno, "open %s", dir);
-	while (flock(k->lock, LOCK_EX) < 0 && errno == EINTR)
-		;
+	ignore_result(fs_lock(k->lock, LOCK_EX, dir, &ignored)); /* some homes know no locks */
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 #include "registry/journal.h"
 
 #include <strings.h>
-#include <sys/file.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -109,14 +108,14 @@ static char *name_of(const struct journal_key *key)
 	return xstrdup(digest_hex(&hash, hex));
 }
 
-static int open_directory(const char *state_dir)
+static int open_directory(const char *dir, struct error *err)
 {
-	cleanup_free char *dir = fs_join(state_dir, "uploads");
-	struct error ignored = { 0 };
+	int fd;
 
-	if (fs_mkdirs(AT_FDCWD, dir, &ignored) < 0)
+	if (fs_mkdirs(AT_FDCWD, dir, err) < 0)
 		return -1;
-	return open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? error_set_errno(err, errno, "open %s", dir) : fd;
 }
 
 /* Entries and locks that nobody came back to. */
@@ -137,42 +136,33 @@ static void sweep(int dirfd)
 	fs_names_release(&names);
 }
 
-/* Locks "<name>.lock"; -1 when another process has it, or it was removed meanwhile. */
-static int take_lock(int dirfd, const char *name)
+int journal_open(const char *state_dir, const struct journal_key *key, struct journal **out,
+		 struct error *err)
 {
-	cleanup_free char *path = xasprintf("%s.lock", name);
-	cleanup_fd int fd = openat(dirfd, path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct stat ours, there;
-
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &ours) < 0 ||
-	    fstatat(dirfd, path, &there, AT_SYMLINK_NOFOLLOW) < 0 || ours.st_ino != there.st_ino)
-		return -1;
-	return steal_fd(&fd);
-}
-
-struct journal *journal_open(const char *state_dir, const struct journal_key *key)
-{
-	cleanup_free char *name = name_of(key);
-	cleanup_fd int dirfd = state_dir ? open_directory(state_dir) : -1;
-	cleanup_fd int lock = -1;
+	cleanup_free char *dir = state_dir ? fs_join(state_dir, "uploads") : NULL;
+	cleanup_free char *name = name_of(key), *lock_name = xasprintf("%s.lock", name);
+	cleanup_fd int dirfd = dir ? open_directory(dir, err) : -1;
+	int lock, rc;
 	struct journal *j;
 
+	*out = NULL;
 	if (dirfd < 0)
-		return NULL;
+		return dir ? -1 : 0;
 	sweep(dirfd);
-	lock = take_lock(dirfd, name);
-	if (lock < 0)
-		return NULL;
+	rc = fs_lock_file(dirfd, lock_name, LOCK_EX | LOCK_NB, &lock, err);
+	if (rc <= 0)
+		return rc < 0 ? error_wrap(err, "%s", dir) : 0;
 	j = xcalloc(1, sizeof(*j));
 	j->dirfd = steal_fd(&dirfd);
-	j->lock = steal_fd(&lock);
+	j->lock = lock;
 	j->name = steal_ptr(&name);
 	j->digest = *key->digest;
 	j->key = (struct journal_key){ .registry = xstrdup(key->registry),
 				       .repository = xstrdup(key->repository),
 				       .digest = &j->digest,
 				       .size = key->size };
-	return j;
+	*out = j;
+	return 0;
 }
 
 void journal_close(struct journal *j)
@@ -182,7 +172,7 @@ void journal_close(struct journal *j)
 	if (!j)
 		return;
 	lock = xasprintf("%s.lock", j->name);
-	unlinkat(j->dirfd, lock, 0); /* while it is held: see take_lock */
+	unlinkat(j->dirfd, lock, 0); /* while it is held: see fs_lock_file */
 	close(j->lock);
 	close(j->dirfd);
 	free(j->name);

@@ -11,6 +11,7 @@
 #define REGISTRY_JOURNAL_H
 
 #include "base/digest.h"
+#include "base/error.h"
 #include "base/slice.h"
 #include "base/strbuf.h"
 
@@ -31,10 +32,12 @@ void journal_entry_release(struct journal_entry *e);
 #define cleanup_journal_entry cleanup(journal_entry_release)
 
 /*
- * Lock the blob's journal. NULL without a word when that cannot be done: another process has it, or
- * the directory cannot be written. `state_dir` may be NULL.
+ * Lock the blob's journal. *out is NULL where another process has it, and where `state_dir` is
+ * NULL. ERROR_SYSTEM: the folder cannot be made or written; nothing but the chance to resume is
+ * lost.
  */
-struct journal *journal_open(const char *state_dir, const struct journal_key *key);
+int journal_open(const char *state_dir, const struct journal_key *key, struct journal **out,
+		 struct error *err) MUST_USE;
 void journal_close(struct journal *j);
 DEFINE_CLEANUP(struct journal *, journal_close)
 #define cleanup_journal cleanup(journal_close_p)

@@ -269,6 +269,7 @@ struct upload_host {
 	pthread_mutex_t lock; /* of what follows */
 	struct host_facts facts;
 	bool changed;
+	bool lacks_journal; /* was told */
 };
 
 char *upload_state_dir(void)
@@ -376,6 +377,17 @@ static void raise_flag(struct upload_host *h, bool *flag)
 	h->changed = h->changed || !*flag;
 	*flag = true;
 	pthread_mutex_unlock(&h->lock);
+}
+
+bool upload_host_lacks_journal(struct upload_host *h)
+{
+	bool first;
+
+	pthread_mutex_lock(&h->lock);
+	first = !h->lacks_journal;
+	h->lacks_journal = true;
+	pthread_mutex_unlock(&h->lock);
+	return first;
 }
 
 void upload_host_resumes(struct upload_host *h, bool yes)

@@ -97,6 +97,8 @@ void upload_host_resumes(struct upload_host *h, bool yes);
 void upload_host_body_max(struct upload_host *h, uint64_t bytes);
 void upload_host_cut_at(struct upload_host *h, uint64_t bytes);
 void upload_host_refuses(struct upload_host *h, enum upload_style style);
+/* True the first time: what is said of it is said once. */
+bool upload_host_lacks_journal(struct upload_host *h);
 /* All that is known was measured just now; older lessons are forgotten. */
 void upload_host_measured(struct upload_host *h, const struct host_facts *facts);
 

@@ -1,7 +1,6 @@
 #include "registry/pull.h"
 
 #include <pthread.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 
 #include "base/alloc.h"
@@ -95,25 +94,6 @@ static char *partial_name(const struct digest *digest)
 
 	return xasprintf("%s-%s", digest->algorithm == DIGEST_SHA256 ? "sha256" : "sha512",
 			 digest_hex(digest, hex));
-}
-
-/* Open and lock it; another pull of the same blob is waited for. The fd, or -1. */
-static int open_partial(int dirfd, const char *name, struct error *err)
-{
-	for (;;) {
-		struct stat mine, named;
-		int fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-		if (fd < 0)
-			return error_set_errno(err, errno, "open the partial %s", name);
-		while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
-			;
-		if (fstat(fd, &mine) == 0 &&
-		    fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
-			return fd;
-		close(fd); /* its owner finished meanwhile */
-	}
 }
 
 /* Hash what is there. */
@@ -322,11 +302,12 @@ static int pull_remote(struct pull_job *job, struct error *err)
 {
 	struct puller *p = job->puller;
 	cleanup_free char *name = partial_name(&job->desc->digest);
-	cleanup_fd int fd = open_partial(p->partials, name, err);
+	cleanup_fd int fd = -1;
 	int rc;
 
-	if (fd < 0)
-		return -1;
+	/* another pull of the same blob is waited for */
+	if (fs_lock_file(p->partials, name, LOCK_EX, &fd, err) < 0)
+		return error_wrap(err, "partial");
 	rc = fill(job, fd, name, err);
 	if (rc < 0 && err->code == ERROR_INTEGRITY)
 		unlinkat(p->partials, name, 0);

@@ -614,6 +614,18 @@ static int run(struct engine *e, struct error *err)
 	return 0;
 }
 
+/* Said once a push: a home that cannot be written is a matter of all blobs. */
+static void tell_of_no_journal(struct engine *e, const struct error *why)
+{
+	cleanup_free char *text =
+		xasprintf("no journal of the upload, so a push that is broken off sends the blobs "
+			  "that were under way from their beginning: %s",
+			  why->text);
+
+	if (upload_host_lacks_journal(e->u->host))
+		client_tell(e->c, CLIENT_NOTE_EVENT, text);
+}
+
 int upload_blob(const struct upload *u, struct client *c, struct upload_result *out,
 		struct error *err)
 {
@@ -623,8 +635,9 @@ int upload_blob(const struct upload *u, struct client *c, struct upload_result *
 				   .repository = client_repository_name(to),
 				   .digest = &u->desc->digest,
 				   .size = u->desc->size };
+	struct error no_journal = { 0 };
 	bool there;
-	int rc;
+	int rc = 0;
 
 	*out = (struct upload_result){ .how = UPLOAD_WAS_THERE };
 	if (look(&e, &there, err) < 0) {
@@ -632,7 +645,7 @@ int upload_blob(const struct upload *u, struct client *c, struct upload_result *
 		return -1;
 	}
 	if (u->desc->size >= JOURNAL_LEAST)
-		e.journal = journal_open(u->state_dir, &key);
+		rc = journal_open(u->state_dir, &key, &e.journal, &no_journal);
 	if (there) {
 		journal_clear(e.journal); /* of a process that was killed while it committed */
 		journal_close(e.journal);
@@ -643,6 +656,8 @@ int upload_blob(const struct upload *u, struct client *c, struct upload_result *
 		journal_close(e.journal);
 		return -1;
 	}
+	if (rc < 0)
+		tell_of_no_journal(&e, &no_journal);
 	resume(&e);
 	rc = run(&e, err);
 	close_source(&e);

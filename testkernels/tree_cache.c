@@ -1,6 +1,5 @@
 #include "testkernels/tree_cache.h"
 
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -139,10 +138,8 @@ static int take_lock(const char *entry, struct error *err)
 
 	if (fd < 0)
 		return error_set_errno(err, errno, "open %s", path);
-	while (flock(fd, LOCK_SH) < 0) {
-		if (errno != EINTR)
-			return error_set_errno(err, errno, "lock %s", path);
-	}
+	if (fs_lock(fd, LOCK_SH, path, err) < 0)
+		return -1;
 	/* its time says when it was used last */
 	ignore_result(futimens(fd, NULL) < 0);
 	return steal_fd(&fd);
@@ -151,7 +148,11 @@ static int take_lock(const char *entry, struct error *err)
 /* Remove a damaged one, unless another process uses it. */
 static int discard(const char *entry, int lock, struct error *err)
 {
-	if (flock(lock, LOCK_EX | LOCK_NB) < 0)
+	int rc = fs_lock(lock, LOCK_EX | LOCK_NB, entry, err);
+
+	if (rc < 0)
+		return -1;
+	if (rc == 0)
 		return error_set(err, ERROR_SYSTEM,
 				 "%s was changed by something, and another process uses it; try "
 				 "again when that has ended, or use --no-cache",

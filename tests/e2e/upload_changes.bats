@@ -238,6 +238,7 @@ INVALID='status 401 WWW-Authenticate: Bearer realm="REALM",service="svc",error="
 @test "a home that cannot be written costs the journal only" {
 	start_proxy
 	XDG_STATE_HOME=/proc/nowhere push
+	[ "$(grep -c "no journal of the upload, so a push that is broken off .*/proc/nowhere" <<<"$output")" = 1 ]
 	curl -sfo got "http://$REGISTRY/v2/$NAME/manifests/1" -H "Accept: application/vnd.oci.image.manifest.v1+json"
 }
 

@@ -376,6 +376,59 @@ static void test_a_pending_file_that_cannot_get_its_name_is_gone(void **state)
 	fs_names_release(&names);
 }
 
+static void test_a_lock_is_ours_anothers_or_cannot_be_had(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_fd int dirfd = open_dir(dir), unlockable = open(dir, O_PATH | O_CLOEXEC);
+	struct error err = { 0 };
+	int first = -1, second = -1;
+
+	(void)state;
+	assert_int_equal(fs_lock_file(dirfd, "l", LOCK_EX | LOCK_NB, &first, &err), 1);
+	assert_int_equal(fs_lock_file(dirfd, "l", LOCK_EX | LOCK_NB, &second, &err), 0);
+	assert_int_equal(second, -1);
+	close(first);
+	assert_int_equal(fs_lock_file(dirfd, "l", LOCK_EX | LOCK_NB, &second, &err), 1);
+	close(second);
+
+	assert_int_equal(fs_lock(unlockable, LOCK_EX | LOCK_NB, "that", &err), -1);
+	assert_int_equal(err.sys_errno, EBADF);
+	assert_contains(err.text, "that");
+	make_dirs(dirfd, "taken");
+	assert_int_equal(fs_lock_file(dirfd, "taken", LOCK_EX, &second, &err), -1);
+	assert_int_equal(err.sys_errno, EISDIR);
+}
+
+/* The file that was waited for is gone by then: a lock on it would keep nobody out. */
+static void test_a_lock_that_was_waited_for_bears_its_name(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_fd int dirfd = open_dir(dir);
+	struct error err = { 0 };
+	int held, fd, status;
+	pid_t waiter;
+
+	(void)state;
+	assert_int_equal(fs_lock_file(dirfd, "l", LOCK_EX, &held, &err), 1);
+	waiter = fork();
+	assert_true(waiter >= 0);
+	if (!waiter) {
+		struct stat ours, named;
+
+		close(held);
+		_exit(fs_lock_file(dirfd, "l", LOCK_EX, &fd, &err) == 1 && fstat(fd, &ours) == 0 &&
+				      fstatat(dirfd, "l", &named, 0) == 0 &&
+				      ours.st_ino == named.st_ino && named.st_nlink == 1
+			      ? 0
+			      : 1);
+	}
+	usleep(20000); /* it waits by now, most often; it has the name whether or not */
+	assert_int_equal(unlinkat(dirfd, "l", 0), 0);
+	close(held);
+	assert_int_equal(waitpid(waiter, &status, 0), waiter);
+	assert_int_equal(status, 0);
+}
+
 static void test_joined_paths_have_one_slash(void **state)
 {
 	cleanup_free char *plain = fs_join("a", "b");
@@ -408,6 +461,8 @@ int main(void)
 		cmocka_unit_test(test_a_sweep_spares_what_another_pid_namespace_may_be_writing),
 		cmocka_unit_test(test_a_pending_file_replaces_what_has_its_name),
 		cmocka_unit_test(test_a_pending_file_that_cannot_get_its_name_is_gone),
+		cmocka_unit_test(test_a_lock_is_ours_anothers_or_cannot_be_had),
+		cmocka_unit_test(test_a_lock_that_was_waited_for_bears_its_name),
 		cmocka_unit_test(test_joined_paths_have_one_slash),
 	};
 

@@ -12,19 +12,29 @@ static struct journal_key key(void)
 	};
 }
 
+/* NULL: another has it. */
+static struct journal *opened(const char *dir, const struct journal_key *k)
+{
+	struct error err = { 0 };
+	struct journal *j;
+
+	assert_ok(journal_open(dir, k, &j, &err), err);
+	return j;
+}
+
 static void test_an_entry_is_read_back(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
 	struct journal_key k = key();
 	cleanup_journal_entry struct journal_entry entry = { 0 };
-	struct journal *j = journal_open(dir, &k);
+	struct journal *j = opened(dir, &k);
 
 	(void)state;
 	assert_non_null(j);
 	assert_false(journal_read(j, &entry));
 	journal_write(j, "https://r.example.org/up?_state=a%2Fb", 42);
 	journal_close(j);
-	j = journal_open(dir, &k);
+	j = opened(dir, &k);
 	assert_true(journal_read(j, &entry));
 	assert_string_equal(entry.location, "https://r.example.org/up?_state=a%2Fb");
 	assert_int_equal(entry.offset, 42);
@@ -36,7 +46,7 @@ static void test_only_the_owner_may_read_it(void **state)
 	cleanup_test_dir char *dir = test_dir();
 	cleanup_free char *uploads = fs_join(dir, "uploads");
 	struct journal_key k = key();
-	struct journal *j = journal_open(dir, &k);
+	struct journal *j = opened(dir, &k);
 	struct fs_names names = { 0 };
 	struct error err = { 0 };
 
@@ -63,17 +73,17 @@ static void test_one_at_a_time(void **state)
 {
 	cleanup_test_dir char *dir = test_dir();
 	struct journal_key k = key(), other = key();
-	struct journal *j = journal_open(dir, &k);
+	struct journal *j = opened(dir, &k);
 	cleanup_journal struct journal *beside = NULL;
 
 	(void)state;
 	other.repository = "a/c";
-	beside = journal_open(dir, &other);
+	beside = opened(dir, &other);
 	assert_non_null(j);
 	assert_non_null(beside);
-	assert_null(journal_open(dir, &k));
+	assert_null(opened(dir, &k));
 	journal_close(j);
-	j = journal_open(dir, &k);
+	j = opened(dir, &k);
 	assert_non_null(j);
 	journal_close(j);
 }
@@ -84,12 +94,40 @@ static void test_no_directory_no_journal(void **state)
 	struct journal_entry entry;
 
 	(void)state;
-	assert_null(journal_open(NULL, &k));
-	assert_null(journal_open("/proc/nowhere", &k));
+	assert_null(opened(NULL, &k));
 	assert_false(journal_read(NULL, &entry));
 	journal_write(NULL, "https://r.example.org/", 0);
 	journal_clear(NULL);
 	journal_close(NULL);
+}
+
+/* Another process that has it is no error, and an error is not another process. */
+static void test_why_there_is_none_is_told(void **state)
+{
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_free char *uploads = fs_join(dir, "uploads"), *lock = NULL;
+	struct journal_key k = key();
+	struct journal *j;
+	struct fs_names names = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(journal_open("/proc/nowhere", &k, &j, &err), -1);
+	assert_null(j);
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	assert_contains(err.text, "/proc/nowhere");
+
+	j = opened(dir, &k);
+	assert_ok(fs_list(AT_FDCWD, uploads, &names, &err), err);
+	assert_int_equal(names.len, 1);
+	lock = fs_join(uploads, names.items[0]);
+	fs_names_release(&names);
+	journal_close(j);
+	assert_int_equal(mkdir(lock, 0700), 0);
+	assert_int_equal(journal_open(dir, &k, &j, &err), -1);
+	assert_null(j);
+	assert_int_equal(err.sys_errno, EISDIR);
+	assert_contains(err.text, uploads);
 }
 
 static bool parses(const char *text, uint64_t now_s)
@@ -139,6 +177,7 @@ int main(void)
 		cmocka_unit_test(test_only_the_owner_may_read_it),
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_no_directory_no_journal),
+		cmocka_unit_test(test_why_there_is_none_is_told),
 		cmocka_unit_test(test_entries_of_others_old_and_damaged_ones_count_as_none),
 	};
 

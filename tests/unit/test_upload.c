@@ -473,6 +473,7 @@ static void begin_large(struct large *l, const struct http_server_step *script, 
 	struct journal_key key;
 	struct journal *j;
 	cleanup_free char *location = NULL;
+	struct error err = { 0 };
 
 	begin(&l->b, script, steps, "artifactory");
 	l->zeros = xcalloc(1, 2 * MIB);
@@ -486,7 +487,7 @@ static void begin_large(struct large *l, const struct http_server_step *script, 
 				    .digest = &l->b.digest,
 				    .size = 2 * MIB };
 	location = xasprintf("%s/up/old?s=9", http_server_url(l->b.server));
-	j = journal_open(l->b.dir, &key);
+	assert_ok(journal_open(l->b.dir, &key, &j, &err), err);
 	assert_non_null(j);
 	journal_write(j, location, journalled);
 	journal_close(j);
