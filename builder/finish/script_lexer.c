@@ -134,67 +134,63 @@ static char *expand(const struct script_lexer *l, const char *text)
 }
 
 /*
- * "$(…)" and "`…`" of commands that are known to print: the architecture, where a program is, the
- * name behind a diversion. `from` is where the word has it, `inner` where its command begins.
+ * What a command prints of which that is known: the architecture, where a program is, the name
+ * behind a diversion. NULL: it is not known.
  */
-static void take_output(struct script_lexer *l, struct strbuf *word, size_t from, size_t inner,
-			bool *dynamic)
+static const char *output_of(struct script_lexer *l, const char *command)
 {
-	cleanup_free char *raw = xstrdup(strbuf_text(word) + inner), *text = NULL;
-	struct slice rest, w[3] = { 0 };
+	struct slice rest = slice_trim(slice_str(command)), w[3] = { 0 }, more;
 	const char *name, *path;
-	bool known = false;
+	bool known;
 
-	raw[strlen(raw) ? strlen(raw) - 1 : 0] = '\0';
-	text = expand(l, raw);
-	if (!text) {
-		*dynamic = true;
-		return;
-	}
-	rest = slice_trim(slice_str(text));
 	for (size_t i = 0; i < ARRAY_LEN(w) && slice_cut(&rest, ' ', &w[i]); i++)
 		continue;
-	while (rest.data && rest.len && slice_cut(&rest, ' ', &w[0])) {
-		if (!slice_is(w[0], "2>/dev/null") && !slice_is(w[0], "||") &&
-		    !slice_is(w[0], "true")) {
-			*dynamic = true;
-			return;
-		}
+	while (rest.data && rest.len && slice_cut(&rest, ' ', &more)) {
+		if (!slice_is(more, "2>/dev/null") && !slice_is(more, "||") &&
+		    !slice_is(more, "true"))
+			return NULL;
 	}
-	if (str_starts(text, "dpkg --print-architecture") && l->place && *l->place->arch) {
-		strbuf_truncate(word, from);
-		strbuf_adds(word, l->place->arch);
-		return;
-	}
-	if (str_starts(text, "dirname /") && !w[2].len && !strpbrk(text, "`*?")) {
+	if (str_starts(command, "dpkg --print-architecture") && l->place && *l->place->arch)
+		return l->place->arch;
+	if (str_starts(command, "dirname /") && !w[2].len && !strpbrk(command, "`*?")) {
 		const uint8_t *slash = memrchr(w[1].data, '/', w[1].len);
 
-		name = arena_slice(l->arena, slice_of(w[1].data,
+		return arena_slice(l->arena, slice_of(w[1].data,
 						      MAX((size_t)(slash - w[1].data), (size_t)1)));
-		strbuf_truncate(word, from);
-		strbuf_adds(word, name);
-		return;
 	}
-	if (str_starts(text, "dpkg-divert --listpackage ")) {
-		strbuf_truncate(word, from);
-		return;
-	}
-	if (str_starts(text, "dpkg-divert --truename ") && w[2].len && !strpbrk(text, "$`")) {
-		name = arena_slice(l->arena, w[2]);
-		strbuf_truncate(word, from);
-		strbuf_adds(word, name);
-		return;
-	}
-	name = str_starts(text, "command -v ") ? arena_slice(l->arena, w[2])
-	       : str_starts(text, "which ")    ? arena_slice(l->arena, w[1])
-					       : "";
+	if (str_starts(command, "dpkg-divert --listpackage "))
+		return "";
+	if (str_starts(command, "dpkg-divert --truename ") && w[2].len && !strpbrk(command, "$`"))
+		return arena_slice(l->arena, w[2]);
+	name = str_starts(command, "command -v ") ? arena_slice(l->arena, w[2])
+	       : str_starts(command, "which ")    ? arena_slice(l->arena, w[1])
+						  : "";
 	path = script_program(l, name, &known);
-	if (!known) {
+	return !known ? NULL : path ? path : "";
+}
+
+/* "$(…)" or "`…`", from its opening on: what it prints, or as it is written. */
+static void take_substitution(struct script_lexer *l, struct strbuf *word, bool *dynamic)
+{
+	bool ticks = script_peek(l, 0) == '`';
+	size_t from = word->len, opening = ticks ? 1 : 2;
+	cleanup_free char *raw = NULL, *command = NULL;
+	const char *output = NULL;
+
+	strbuf_add(word, l->s.data + l->at, opening);
+	l->at += opening;
+	take_nested(l, word, ticks ? -2 : '(', ticks ? '`' : ')');
+	raw = xstrdup(strbuf_text(word) + from + opening);
+	raw[strlen(raw) ? strlen(raw) - 1 : 0] = '\0';
+	command = expand(l, raw);
+	if (command)
+		output = output_of(l, command);
+	if (!output) {
 		*dynamic = true;
 		return;
 	}
 	strbuf_truncate(word, from);
-	strbuf_adds(word, path ? path : "");
+	strbuf_adds(word, output);
 }
 
 static void take_variable(struct script_lexer *l, struct strbuf *word, bool *dynamic, bool quoted)
@@ -204,15 +200,6 @@ static void take_variable(struct script_lexer *l, struct strbuf *word, bool *dyn
 	bool braces = script_peek(l, 1) == '{';
 	const char *value;
 
-	if (script_peek(l, 1) == '(') {
-		size_t from = word->len;
-
-		strbuf_adds(word, "$(");
-		l->at += 2;
-		take_nested(l, word, '(', ')');
-		take_output(l, word, from, from + 2, dynamic);
-		return;
-	}
 	l->at += braces ? 2 : 1;
 	while ((isalnum(script_peek(l, 0)) || script_peek(l, 0) == '_') &&
 	       !(name.len == 1 && !braces && isdigit((unsigned char)name.data[0])))
@@ -250,25 +237,28 @@ static void take_variable(struct script_lexer *l, struct strbuf *word, bool *dyn
 	*dynamic = true;
 }
 
+/* What a "$" or "`" begins. False when neither stands here. */
+static bool take_expansion(struct script_lexer *l, struct strbuf *word, bool *dynamic, bool quoted)
+{
+	int c = script_peek(l, 0);
+
+	if (c == '`' || (c == '$' && script_peek(l, 1) == '('))
+		take_substitution(l, word, dynamic);
+	else if (c == '$')
+		take_variable(l, word, dynamic, quoted);
+	else
+		return false;
+	return true;
+}
+
 static void take_double_quoted(struct script_lexer *l, struct strbuf *word, bool *dynamic)
 {
 	l->at++;
 	while (script_peek(l, 0) >= 0 && script_peek(l, 0) != '"') {
 		int c = script_peek(l, 0);
 
-		if (c == '$') {
-			take_variable(l, word, dynamic, true);
+		if (take_expansion(l, word, dynamic, true))
 			continue;
-		}
-		if (c == '`') {
-			size_t from = word->len;
-
-			strbuf_addc(word, '`');
-			l->at++;
-			take_nested(l, word, -2, '`');
-			take_output(l, word, from, from + 1, dynamic);
-			continue;
-		}
 		if (c == '\\' && script_peek(l, 1) >= 0) {
 			l->at++;
 			c = script_peek(l, 0);
@@ -303,16 +293,7 @@ static void take_word(struct script_lexer *l, struct script_token *t)
 		} else if (c == '"') {
 			t->quoted = true;
 			take_double_quoted(l, &word, &t->dynamic);
-		} else if (c == '$') {
-			t->expanded = true;
-			take_variable(l, &word, &t->dynamic, false);
-		} else if (c == '`') {
-			size_t from = word.len;
-
-			strbuf_addc(&word, '`');
-			l->at++;
-			take_nested(l, &word, -2, '`');
-			take_output(l, &word, from, from + 1, &t->dynamic);
+		} else if (take_expansion(l, &word, &t->dynamic, false)) {
 			t->expanded = true;
 		} else if (c == '\\' && script_peek(l, 1) >= 0) {
 			if (script_peek(l, 1) == '\n')

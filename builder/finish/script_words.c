@@ -136,13 +136,18 @@ static enum result compare_numbers(const char *a, const char *op, const char *b)
 				  : x <= y);
 }
 
+/* "$2": the version that was there before; in a function something else. */
+static bool is_old_version(const char *word)
+{
+	return str_equal(word, "$2") || str_equal(word, "${2}") || str_starts(word, "${2:");
+}
+
 /* A comparison, the words after "[" and an eventual "!". */
 static enum result comparison(struct walker *w, const struct script_command *c, size_t at,
 			      size_t count)
 {
 	const char *word = c->words[at], *op = count > 1 ? c->words[at + 1] : "";
 	bool first = str_equal(word, "$1") || str_equal(word, "${1}"), arguments = !in_function(w);
-	bool second = str_equal(word, "$2") || str_equal(word, "${2}") || str_starts(word, "${2:");
 	bool equal = str_equal(op, "=") || str_equal(op, "=="), unequal = str_equal(op, "!=");
 
 	if (count == 1) /* "[ -z $empty ]" has no more words either */
@@ -162,15 +167,14 @@ static enum result comparison(struct walker *w, const struct script_command *c, 
 			return str_equal(value, "configure") || str_equal(value, "install")
 				       ? MAYBE
 				       : yes_or_no(unequal);
-		if (second && arguments)
+		if (arguments && is_old_version(word))
 			return yes_or_no(!*value == equal);
 		return c->dynamic ? MAYBE : yes_or_no(str_equal(word, value) == equal);
 	}
 	if (count == 2 && (str_equal(word, "-n") || str_equal(word, "-z"))) {
 		bool empty = str_equal(word, "-z");
 
-		if (arguments &&
-		    (str_equal(op, "$2") || str_equal(op, "${2}") || str_starts(op, "${2:")))
+		if (arguments && is_old_version(op))
 			return yes_or_no(empty);
 		return c->dynamic ? MAYBE : yes_or_no(!*op == empty);
 	}
@@ -193,60 +197,59 @@ static bool no_version(const char *op)
 	return false;
 }
 
-/* What a command's status is at a first installation. */
-static enum result holds(struct walker *w, const struct script_command *c)
+/* The words of a test from `from` to `end`: "! A", "A -a B". */
+static enum result test_holds(struct walker *w, const struct script_command *c, size_t from,
+			      size_t end)
 {
-	size_t count = c->count, at = 1;
-	bool test = str_equal(c->words[0], "test"),
-	     bracket = str_equal(c->words[0], "[") || str_equal(c->words[0], "[["), not = false;
-	enum result r;
+	bool not = from < end && str_equal(c->words[from], "!");
+	enum result r = YES;
 
-	if (str_equal(c->words[0], "true") || str_equal(c->words[0], ":"))
-		return YES;
-	if (str_equal(c->words[0], "false"))
-		return NO;
-	if (str_equal(c->words[0], "dpkg") && count > 3 &&
-	    str_equal(c->words[1], "--compare-versions") &&
-	    (!*c->words[2] ||
-	     (!in_function(w) && (str_equal(c->words[2], "$2") || str_equal(c->words[2], "${2}") ||
-				  str_starts(c->words[2], "${2:")))))
-		return yes_or_no(no_version(c->words[3]));
-	if (str_equal(c->words[0], "dpkg-statoverride") && count > 1 &&
-	    str_equal(c->words[1], "--list"))
-		return NO;
-	if ((str_equal(c->words[0], "setcap") || str_equal(c->words[0], "mkdir")) && !c->dynamic)
-		return YES; /* it will be done */
-	if ((str_equal(c->words[0], "command") || str_equal(c->words[0], "which")) && count > 1 &&
-	    !c->dynamic) {
-		bool known;
-		const char *path = script_program(&w->lexer, c->words[count - 1], &known);
-
-		return known ? yes_or_no(path != NULL) : MAYBE;
-	}
-	if (!test && !bracket)
-		return MAYBE;
-	if (bracket && str_starts(c->words[count - 1], "]"))
-		count--;
-	if (at < count && str_equal(c->words[at], "!")) {
-		not = true;
-		at++;
-	}
-	if (at >= count)
+	from += not ;
+	if (from >= end)
 		return MAYBE;
 	/* of "A -a B" one that fails decides, of "A -o B" nothing is looked at */
-	r = YES;
-	for (size_t from = at, i = at; i <= count; i++) {
+	for (size_t i = from; i <= end; i++) {
 		enum result one;
 
-		if (i < count && str_equal(c->words[i], "-o"))
+		if (i < end && str_equal(c->words[i], "-o"))
 			return MAYBE;
-		if (i < count && !str_equal(c->words[i], "-a"))
+		if (i < end && !str_equal(c->words[i], "-a"))
 			continue;
 		one = i > from ? comparison(w, c, from, i - from) : MAYBE;
 		r = MIN(r, one);
 		from = i + 1;
 	}
 	return not ? opposite(r) : r;
+}
+
+/* What a command's status is at a first installation. */
+static enum result holds(struct walker *w, const struct script_command *c)
+{
+	const char *name = c->words[0];
+	size_t count = c->count;
+
+	if (str_equal(name, "true") || str_equal(name, ":"))
+		return YES;
+	if (str_equal(name, "false"))
+		return NO;
+	if (str_equal(name, "dpkg") && count > 3 && str_equal(c->words[1], "--compare-versions") &&
+	    (!*c->words[2] || (!in_function(w) && is_old_version(c->words[2]))))
+		return yes_or_no(no_version(c->words[3]));
+	if (str_equal(name, "dpkg-statoverride") && count > 1 && str_equal(c->words[1], "--list"))
+		return NO;
+	if ((str_equal(name, "setcap") || str_equal(name, "mkdir")) && !c->dynamic)
+		return YES; /* it will be done */
+	if ((str_equal(name, "command") || str_equal(name, "which")) && count > 1 && !c->dynamic) {
+		bool known;
+		const char *path = script_program(&w->lexer, c->words[count - 1], &known);
+
+		return known ? yes_or_no(path != NULL) : MAYBE;
+	}
+	if (str_equal(name, "test"))
+		return test_holds(w, c, 1, count);
+	if (str_equal(name, "[") || str_equal(name, "[["))
+		return test_holds(w, c, 1, count - str_starts(c->words[count - 1], "]"));
+	return MAYBE;
 }
 
 struct pending {
@@ -402,12 +405,13 @@ static void finish_command(struct walker *w, struct pending *p)
 }
 
 /* case WORD in: the subject decides whether its patterns are the script's arguments. */
-static void open_case(struct walker *w)
+static void open_case(struct walker *w, struct pending *p)
 {
 	struct script_token subject = script_next_token(&w->lexer),
 			    in = script_next_token(&w->lexer);
 	struct block *b = push_block(w, BLOCK_CASE);
 
+	(void)p;
 	(void)in;
 	b->pattern = true;
 	if (subject.text && !subject.dynamic && w->lexer.place)
@@ -420,13 +424,14 @@ static void open_case(struct walker *w)
 }
 
 /* for NAME in WORD…: known when all words are. */
-static void open_for(struct walker *w)
+static void open_for(struct walker *w, struct pending *p)
 {
 	struct block *b = push_block(w, BLOCK_LOOP);
 	struct script_token name = script_next_token(&w->lexer), t = script_next_token(&w->lexer);
 	cleanup_strbuf struct strbuf words = { 0 };
 	bool known = name.kind == TOKEN_WORD && t.kind == TOKEN_WORD && str_equal(t.text, "in");
 
+	(void)p;
 	b->certain = false;
 	if (name.kind != TOKEN_WORD)
 		return;
@@ -469,10 +474,11 @@ static void begin_body(struct walker *w, struct block *b)
 }
 
 /* done: once more for the next word, or out. */
-static void end_body(struct walker *w)
+static void end_body(struct walker *w, struct pending *p)
 {
 	struct block *b = top(w);
 
+	(void)p;
 	if (b && b->kind == BLOCK_LOOP && b->body && next_round(w, b)) {
 		w->lexer.at = b->body;
 		w->lexer.line = b->body_line;
@@ -519,70 +525,128 @@ static void take_pattern(struct walker *w, const struct script_token *t)
 	}
 }
 
-/* Reserved words. True when `t` was one and is dealt with. */
+/* Reserved words. */
+
+static void take_if(struct walker *w, struct pending *p)
+{
+	struct block *b = push_block(w, BLOCK_IF);
+
+	b->active = b->active && reached(p) != NO;
+	b->outer = b->active;
+	b->result = MAYBE;
+	p->condition = true;
+	p->joint = 0;
+}
+
+static void take_elif(struct walker *w, struct pending *p)
+{
+	struct block *b = top(w);
+
+	b->taken = MAX(b->taken, b->result);
+	b->active = b->outer && b->taken != YES;
+	p->condition = true;
+}
+
+static void take_then(struct walker *w, struct pending *p)
+{
+	struct block *b = top(w);
+
+	b->active = b->outer && b->result != NO && b->taken != YES;
+	b->certain = b->outer_certain && b->result == YES && b->taken == NO;
+	p->condition = false;
+}
+
+static void take_else(struct walker *w, struct pending *p)
+{
+	struct block *b = top(w);
+
+	(void)p;
+	b->taken = MAX(b->taken, b->result);
+	b->active = b->outer && b->taken != YES;
+	b->certain = b->outer_certain && b->taken == NO;
+}
+
+static void take_fi(struct walker *w, struct pending *p)
+{
+	(void)p;
+	pop_block(w, BLOCK_IF);
+}
+
+static void take_while(struct walker *w, struct pending *p)
+{
+	push_block(w, BLOCK_LOOP)->certain = false;
+	p->condition = true;
+}
+
+static void take_do(struct walker *w, struct pending *p)
+{
+	p->condition = false;
+	begin_body(w, top(w));
+}
+
+static void take_esac(struct walker *w, struct pending *p)
+{
+	(void)p;
+	pop_block(w, BLOCK_CASE);
+}
+
+static void take_closing_brace(struct walker *w, struct pending *p)
+{
+	(void)p;
+	pop_block(w, BLOCK_GROUP);
+}
+
+static void take_not(struct walker *w, struct pending *p)
+{
+	(void)w;
+	p->negated = !p->negated;
+}
+
+enum {
+	KEYWORD_WITHIN = 1, /* it is one in a block only */
+	KEYWORD_ENDS = 2    /* a block, and what that comes to is not known */
+};
+
+static const struct keyword {
+	const char *word;
+	void (*take)(struct walker *w, struct pending *p); /* NULL: it says nothing itself */
+	unsigned flags;
+} keywords[] = {
+	{ "if", take_if, 0 },
+	{ "elif", take_elif, KEYWORD_WITHIN },
+	{ "then", take_then, KEYWORD_WITHIN },
+	{ "else", take_else, KEYWORD_WITHIN },
+	{ "fi", take_fi, KEYWORD_ENDS },
+	{ "while", take_while, 0 },
+	{ "until", take_while, 0 },
+	{ "for", open_for, 0 },
+	{ "do", take_do, KEYWORD_WITHIN },
+	{ "done", end_body, KEYWORD_ENDS },
+	{ "case", open_case, 0 },
+	{ "esac", take_esac, KEYWORD_ENDS },
+	{ "{", open_group, 0 },
+	{ "}", take_closing_brace, KEYWORD_ENDS },
+	{ "!", take_not, 0 },
+	{ "function", NULL, 0 },
+};
+
+/* True when `t` was a reserved word and is dealt with. */
 static bool take_keyword(struct walker *w, struct pending *p, const struct script_token *t)
 {
-	static const char *const ends[] = { "fi", "done", "esac", "}" };
+	const struct keyword *k = keywords, *end = keywords + ARRAY_LEN(keywords);
 
-	for (size_t i = 0; i < ARRAY_LEN(ends) && !t->quoted && !p->count; i++) {
-		if (str_equal(t->text, ends[i])) { /* what a block comes to is not known */
-			p->chain = MAYBE;
-			p->joint = 0;
-		}
-	}
 	if (t->quoted || p->count)
 		return false;
-	if (str_equal(t->text, "if")) {
-		struct block *b = push_block(w, BLOCK_IF);
-
-		b->active = b->active && reached(p) != NO;
-		b->outer = b->active;
-		b->result = MAYBE;
-		p->condition = true;
+	while (k < end && !str_equal(t->text, k->word))
+		k++;
+	if (k == end || ((k->flags & KEYWORD_WITHIN) && !top(w)))
+		return false;
+	if (k->flags & KEYWORD_ENDS) {
+		p->chain = MAYBE;
 		p->joint = 0;
-	} else if (str_equal(t->text, "elif") && top(w)) {
-		struct block *b = top(w);
-
-		b->taken = MAX(b->taken, b->result);
-		b->active = b->outer && b->taken != YES;
-		p->condition = true;
-	} else if (str_equal(t->text, "then") && top(w)) {
-		struct block *b = top(w);
-
-		b->active = b->outer && b->result != NO && b->taken != YES;
-		b->certain = b->outer_certain && b->result == YES && b->taken == NO;
-		p->condition = false;
-	} else if (str_equal(t->text, "else") && top(w)) {
-		struct block *b = top(w);
-
-		b->taken = MAX(b->taken, b->result);
-		b->active = b->outer && b->taken != YES;
-		b->certain = b->outer_certain && b->taken == NO;
-	} else if (str_equal(t->text, "fi")) {
-		pop_block(w, BLOCK_IF);
-	} else if (str_equal(t->text, "while") || str_equal(t->text, "until")) {
-		push_block(w, BLOCK_LOOP)->certain = false;
-		p->condition = true;
-	} else if (str_equal(t->text, "for")) {
-		open_for(w);
-	} else if (str_equal(t->text, "do") && top(w)) {
-		p->condition = false;
-		begin_body(w, top(w));
-	} else if (str_equal(t->text, "done")) {
-		end_body(w);
-	} else if (str_equal(t->text, "case")) {
-		open_case(w);
-	} else if (str_equal(t->text, "esac")) {
-		pop_block(w, BLOCK_CASE);
-	} else if (str_equal(t->text, "{")) {
-		open_group(w, p);
-	} else if (str_equal(t->text, "}")) {
-		pop_block(w, BLOCK_GROUP);
-	} else if (str_equal(t->text, "!")) {
-		p->negated = !p->negated;
-	} else {
-		return str_equal(t->text, "function");
 	}
+	if (k->take)
+		k->take(w, p);
 	return true;
 }
 
@@ -613,6 +677,35 @@ static void take_plain_word(struct walker *w, struct pending *p, const struct sc
 	}
 }
 
+/* ( …, or name(): a function. */
+static void take_open(struct walker *w, struct pending *p)
+{
+	if (p->count != 1) {
+		open_group(w, p);
+		return;
+	}
+	w->function = arena_alloc(w->lexer.arena, sizeof(*w->function));
+	map_put(&w->functions, p->tokens[0].text, w->function);
+	p->count = 0;
+	if (script_peek(&w->lexer, 0) == ')')
+		w->lexer.at++;
+}
+
+/* ;; */
+static void end_branch(struct walker *w)
+{
+	struct block *b;
+
+	while (top(w) && top(w)->kind != BLOCK_CASE)
+		w->blocks.len--;
+	b = top(w);
+	if (!b)
+		return;
+	b->pattern = true;
+	b->active = b->arguments || b->subject ? false : b->outer;
+	b->certain = false;
+}
+
 static void take_token(struct walker *w, struct pending *p, const struct script_token *t)
 {
 	bool pattern = top(w) && top(w)->kind == BLOCK_CASE && top(w)->pattern;
@@ -631,15 +724,7 @@ static void take_token(struct walker *w, struct pending *p, const struct script_
 			take_plain_word(w, p, t);
 		break;
 	case TOKEN_OPEN:
-		if (p->count == 1) { /* name(): a function */
-			w->function = arena_alloc(w->lexer.arena, sizeof(*w->function));
-			map_put(&w->functions, p->tokens[0].text, w->function);
-			p->count = 0;
-			if (script_peek(&w->lexer, 0) == ')')
-				w->lexer.at++;
-			break;
-		}
-		open_group(w, p);
+		take_open(w, p);
 		break;
 	case TOKEN_CLOSE:
 		finish_command(w, p);
@@ -648,14 +733,7 @@ static void take_token(struct walker *w, struct pending *p, const struct script_
 		break;
 	case TOKEN_CASE_END:
 		finish_command(w, p);
-		while (top(w) && top(w)->kind != BLOCK_CASE)
-			w->blocks.len--;
-		if (top(w)) {
-			top(w)->pattern = true;
-			top(w)->active =
-				top(w)->arguments || top(w)->subject ? false : top(w)->outer;
-			top(w)->certain = false;
-		}
+		end_branch(w);
 		break;
 	case TOKEN_SEPARATOR:
 	case TOKEN_END:
