@@ -545,6 +545,24 @@ static int read_database(const struct tar_entry *entry, struct stream *content,
 	return 0;
 }
 
+/* What begins as an ELF file does. */
+static int take_elf(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
+		    struct arena *arena, struct file_facts **out, struct error *err)
+{
+	uint64_t hash = entry->size >= MIB ? symbol_hash(strbuf_slice(buffer)) : 0;
+	size_t len = MIN(buffer->len, (size_t)LIBRARY_HEAD);
+	/* a copy: the buffer moves, and of a large file it goes on to other bytes */
+	cleanup_free void *head = is_library_name(entry->path) ? xmemdup(buffer->data, len) : NULL;
+
+	if (read_elf(entry, content, buffer, arena, out, err) < 0)
+		return -1;
+	if (head && (!*out || !(*out)->elf))
+		keep_text(slice_of(head, len), LIBRARY_HEAD, arena, out);
+	if (*out)
+		(*out)->head_hash = hash;
+	return 0;
+}
+
 int content_facts_read(const struct tar_entry *entry, struct stream *content, struct strbuf *buffer,
 		       struct arena *arena, struct file_facts **out, struct error *err)
 {
@@ -563,17 +581,8 @@ int content_facts_read(const struct tar_entry *entry, struct stream *content, st
 	if (package_database_is(entry->path))
 		return read_database(entry, content, buffer, arena, out, err);
 	head = strbuf_slice(buffer);
-	if (elf_is(head)) {
-		uint64_t hash = entry->size >= MIB ? symbol_hash(head) : 0;
-
-		if (read_elf(entry, content, buffer, arena, out, err) < 0)
-			return -1;
-		if ((!*out || !(*out)->elf) && is_library_name(entry->path))
-			keep_text(head, LIBRARY_HEAD, arena, out);
-		if (*out)
-			(*out)->head_hash = hash;
-		return 0;
-	}
+	if (elf_is(head))
+		return take_elf(entry, content, buffer, arena, out, err);
 	if (is_library_name(entry->path))
 		keep = MAX(keep, (size_t)LIBRARY_HEAD);
 	if (slice_starts(head, "\x50\xed\x55\xba"))

@@ -207,6 +207,31 @@ static void test_names_of_sections_are_found_before_the_names_of_symbols(void **
 	}
 }
 
+/* What is kept of it is its beginning, however long it is: LNK009 names the damage by that. */
+static void test_a_library_that_is_no_elf_file_keeps_its_head(void **state)
+{
+	static const size_t sizes[] = { 100, 70 * 1000, 70 * 1000 * 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		cleanup_arena struct arena arena = { 0 };
+		cleanup_strbuf struct strbuf bytes = { 0 };
+		const struct file_facts *f;
+
+		strbuf_add(&bytes,
+			   "\x7f"
+			   "ELFbroken",
+			   10);
+		while (bytes.len < sizes[i])
+			strbuf_addc(&bytes, 'x');
+		f = facts_of("usr/lib/libx.so.1", strbuf_slice(&bytes), &arena);
+		assert_non_null(f);
+		assert_null(f->elf);
+		assert_int_equal(f->text_len, MIN(bytes.len, (size_t)512));
+		assert_memory_equal(f->text, bytes.data, f->text_len);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_a_file_of_ptx_says_what_it_is_for),
 		cmocka_unit_test(test_gpu_code_in_members_of_a_static_library_is_found),
 		cmocka_unit_test(test_static_libraries_may_be_cut_or_lie_about_sizes),
+		cmocka_unit_test(test_a_library_that_is_no_elf_file_keeps_its_head),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
