@@ -401,65 +401,77 @@ static int ask_other(const struct asking *a, const char *name, const char *versi
 	return 0;
 }
 
+static void ask_driver_toolkit(const struct asking *a, const struct matrix_query *q,
+			       const struct toolkit *t, const struct gpu_target *gpu)
+{
+	struct driver_verdict v = driver_verdict(a->t, q->driver, t->minor);
+	bool lost =
+		v.service == SERVICE_FORWARD && q->gpu && gpu_compat(gpu) == COMPAT_NOT_SUPPORTED;
+
+	say(a, v.branch ? &v.branch->origin : NULL,
+	    v.service == SERVICE_FORWARD ? &v.compat->origin
+	    : v.floor                    ? &v.floor->origin
+					 : NULL,
+	    "Driver %s and CUDA %s: %s.", q->driver, t->minor,
+	    driver_verdict_text(&v, t->minor, a->arena));
+	if (lost)
+		say(a, &gpu->arch->origin, NULL,
+		    "%s cannot use the compatibility package (error 804).", q->gpu);
+	a->out->against |= v.service == SERVICE_IMPOSSIBLE || lost;
+	note(a, "driver_verdict", lost ? "impossible" : driver_service_name(v.service));
+}
+
+static void ask_gpu_toolkit(const struct asking *a, const struct matrix_query *q,
+			    const struct toolkit *t, const struct gpu_target *gpu)
+{
+	struct gpu_verdict v = gpu_toolkit_verdict(a->t, gpu->arch, t->minor);
+
+	say(a, &gpu->arch->origin, &t->origin, "%s and CUDA %s: %s%s.", q->gpu, t->minor,
+	    v.service == GPU_CODE ? "it compiles code that runs there, for capability "
+				  : "no machine code that it compiles runs there",
+	    v.service == GPU_CODE ? v.by : "");
+	a->out->against |= v.service != GPU_CODE;
+	note(a, "gpu_verdict", gpu_service_name(v.service));
+}
+
+static void ask_gpu_driver(const struct asking *a, const struct matrix_query *q,
+			   const struct gpu_target *gpu)
+{
+	unsigned first = gpu_first_branch(a->t, gpu->arch), last = gpu->arch->last_branch;
+	uint64_t branch = dotted_number(q->driver, 0);
+	bool too_new = last && branch > last, fits = (!first || branch >= first) && !too_new;
+
+	say(a, &gpu->arch->origin, NULL, "%s and driver %s: %s%s.", q->gpu, q->driver,
+	    fits      ? "the driver knows the GPU"
+	    : too_new ? "the driver no longer supports it; the last branch is "
+		      : "the driver is older than the GPU; its first branch is ",
+	    fits ? "" : arena_printf(a->arena, "%u", too_new ? last : first));
+	a->out->against |= !fits;
+	note(a, "gpu_driver", fits ? "supported" : "unsupported");
+}
+
 /* A driver, a CUDA and a GPU, any two of them: do they go together? */
 static int ask_combination(const struct asking *a, const struct matrix_query *q, struct error *err)
 {
 	const struct toolkit *t = NULL;
-	struct gpu_target target = { 0 };
+	struct gpu_target gpu = { 0 };
 
 	if (q->driver && !dotted_is(slice_str(q->driver)))
 		return error_set(err, ERROR_USAGE, "--driver: '%.40s' is not a driver version",
 				 q->driver);
-	if (q->gpu && gpu_target_find(&a->t->gpus, q->gpu, &target, err) < 0)
+	if (q->gpu && gpu_target_find(&a->t->gpus, q->gpu, &gpu, err) < 0)
 		return -1;
-	if (q->cuda) {
-		t = dotted_is(slice_str(q->cuda)) ? toolkit_find(&a->t->toolkits, q->cuda) : NULL;
-		if (!t)
-			return error_set(err, ERROR_NOT_FOUND,
-					 "no CUDA toolkit %.40s is in the tables", q->cuda);
-	}
-	if (q->driver && t) {
-		struct driver_verdict v = driver_verdict(a->t, q->driver, t->minor);
-		bool lost = v.service == SERVICE_FORWARD && q->gpu &&
-			    gpu_compat(&target) == COMPAT_NOT_SUPPORTED;
-
-		say(a, v.branch ? &v.branch->origin : NULL,
-		    v.service == SERVICE_FORWARD ? &v.compat->origin
-		    : v.floor                    ? &v.floor->origin
-						 : NULL,
-		    "Driver %s and CUDA %s: %s.", q->driver, t->minor,
-		    driver_verdict_text(&v, t->minor, a->arena));
-		if (lost)
-			say(a, &target.arch->origin, NULL,
-			    "%s cannot use the compatibility package (error 804).", q->gpu);
-		a->out->against |= v.service == SERVICE_IMPOSSIBLE || lost;
-		note(a, "driver_verdict", lost ? "impossible" : driver_service_name(v.service));
-	}
-	if (q->gpu && t) {
-		struct gpu_verdict v = gpu_toolkit_verdict(a->t, target.arch, t->minor);
-
-		say(a, &target.arch->origin, &t->origin, "%s and CUDA %s: %s%s.", q->gpu, t->minor,
-		    v.service == GPU_CODE ? "it compiles code that runs there, for capability "
-					  : "no machine code that it compiles runs there",
-		    v.service == GPU_CODE ? v.by : "");
-		a->out->against |= v.service != GPU_CODE;
-		note(a, "gpu_verdict", gpu_service_name(v.service));
-	}
-	if (q->gpu && q->driver) {
-		unsigned first = gpu_first_branch(a->t, target.arch),
-			 last = target.arch->last_branch;
-		uint64_t branch = dotted_number(q->driver, 0);
-		bool fits = (!first || branch >= first) && (!last || branch <= last);
-
-		say(a, &target.arch->origin, NULL, "%s and driver %s: %s%s.", q->gpu, q->driver,
-		    fits ? "the driver knows the GPU"
-		    : last && branch > last
-			    ? "the driver no longer supports it; the last branch is "
-			    : "the driver is older than the GPU; its first branch is ",
-		    fits ? "" : arena_printf(a->arena, "%u", last && branch > last ? last : first));
-		a->out->against |= !fits;
-		note(a, "gpu_driver", fits ? "supported" : "unsupported");
-	}
+	if (q->cuda && dotted_is(slice_str(q->cuda)))
+		t = toolkit_find(&a->t->toolkits, q->cuda);
+	if (q->cuda && !t)
+		return error_set(err, ERROR_NOT_FOUND, "no CUDA toolkit %.40s is in the tables",
+				 q->cuda);
+	if (q->driver && t)
+		ask_driver_toolkit(a, q, t, &gpu);
+	if (q->gpu && t)
+		ask_gpu_toolkit(a, q, t, &gpu);
+	if (q->gpu && q->driver)
+		ask_gpu_driver(a, q, &gpu);
 	return 0;
 }
 
