@@ -220,6 +220,16 @@ static void make_config(struct build *b, struct image_config_request *request,
 	config_write(&config, &record->config);
 }
 
+static int check_layer_count(size_t count, const struct base_image *base, struct error *err)
+{
+	if (count <= PLAN_LAYERS_MAX)
+		return 0;
+	return error_set(err, ERROR_LIMIT,
+			 "the image would have %zu layers, %zu of them the base's; no engine takes "
+			 "more than %d: set layers.split to stage, or flatten the base",
+			 count, base->layer_count, PLAN_LAYERS_MAX);
+}
+
 /* Inputs to layers and configuration. */
 static int make_image(struct build *b, const struct lock_platform *inputs,
 		      const struct platform *platform, struct image_record *record,
@@ -265,14 +275,9 @@ static int make_image(struct build *b, const struct lock_platform *inputs,
 		return -1;
 	look_at_tree(&tree.rootfs, &config);
 	rootfs_forget_nodes(&tree.rootfs); /* memory for the coders */
-	if (write_layers(b, &plan, &record->image, err) < 0)
+	if (write_layers(b, &plan, &record->image, err) < 0 ||
+	    check_layer_count(record->image.layers.len, &base, err) < 0)
 		return -1;
-	if (record->image.layers.len > PLAN_LAYERS_MAX)
-		return error_set(err, ERROR_LIMIT,
-				 "the image would have %zu layers, %zu of them the base's; no "
-				 "engine takes more than %d: set layers.split to stage, or flatten "
-				 "the base",
-				 record->image.layers.len, base.layer_count, PLAN_LAYERS_MAX);
 	config.base = assembly.base;
 	make_config(b, &config, record);
 	for (size_t i = 0; i < tree.finish.actions.len; i++)

@@ -368,6 +368,35 @@ static int report_failure(struct exchange *x, const char *url, const char *metho
 			 speaks_of_proxy(shown, detail) ? "by way of the proxy: " : "", detail);
 }
 
+/* Before a transfer: connections stay from the last one, settings do not. */
+static void set_request(struct http_client *c, struct exchange *x, const char *method,
+			const char *url, bool home)
+{
+	CURL *curl = c->curl;
+	long own = x->request->own_connection;
+
+	curl_easy_reset(curl);
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(curl, CURLOPT_USERAGENT, c->user_agent);
+	curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000L);
+	set_method(curl, x, method);
+	if (c->proxy)
+		curl_easy_setopt(curl, CURLOPT_PROXY, c->proxy);
+	curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, own);
+	curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, own);
+	set_tls(c, home);
+	set_limits(c, x);
+	set_callbacks(curl, x);
+	if (!home && c->outside) {
+		curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_outside);
+		curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, x);
+	}
+}
+
 int http_exchange(struct http_client *c, struct exchange *x, const char *method, const char *url,
 		  bool home, bool expect)
 {
@@ -383,29 +412,10 @@ int http_exchange(struct http_client *c, struct exchange *x, const char *method,
 	strbuf_truncate(&x->out->body, 0);
 	strbuf_truncate(&x->held, 0);
 	x->passed_ms = clock_ms(CLOCK_MONOTONIC);
-	curl_easy_reset(curl); /* connections stay */
-	curl_easy_setopt(curl, CURLOPT_URL, url);
-	curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, c->user_agent);
-	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000L);
-	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail);
-	set_method(curl, x, method);
-	if (c->proxy)
-		curl_easy_setopt(curl, CURLOPT_PROXY, c->proxy);
-	curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, x->request->own_connection ? 1L : 0L);
-	curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, x->request->own_connection ? 1L : 0L);
-	set_tls(c, home);
-	set_limits(c, x);
-	set_callbacks(curl, x);
 	x->barred = false;
-	if (!home && c->outside) {
-		curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_outside);
-		curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, x);
-	}
+	set_request(c, x, method, url, home);
+	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail);
 	rc = curl_easy_perform(curl);
 	if (!x->local_failure && pass_on(x) < 0) /* also what came before a line broke */
 		x->local_failure = true;

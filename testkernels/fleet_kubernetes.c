@@ -18,7 +18,8 @@ static void put_config_map(const struct fleet_job *j, struct strbuf *out)
 	strbuf_addf(out, "\nbinaryData:\n  probe: %s\n", strbuf_text(&j->probe_base64));
 }
 
-static void put_head(const struct fleet_job *j, struct strbuf *out)
+/* The job itself: how often it is tried, and after what. */
+static void put_job(const struct fleet_job *j, struct strbuf *out)
 {
 	strbuf_addf(out,
 		    "---\n"
@@ -51,7 +52,14 @@ static void put_head(const struct fleet_job *j, struct strbuf *out)
 		    "    - action: Ignore\n"
 		    "      onPodConditions:\n"
 		    "      - type: DisruptionTarget\n"
-		    "        status: \"True\"\n"
+		    "        status: \"True\"\n",
+		    j->request->nodes, j->request->nodes);
+}
+
+/* What all its pods are, up to their container. */
+static void put_pod(const struct fleet_job *j, struct strbuf *out)
+{
+	strbuf_addf(out,
 		    "  template:\n"
 		    "    metadata:\n"
 		    "      labels:\n"
@@ -62,7 +70,7 @@ static void put_head(const struct fleet_job *j, struct strbuf *out)
 		    "      - key: nvidia.com/gpu\n"
 		    "        operator: Exists\n"
 		    "        effect: NoSchedule\n",
-		    j->request->nodes, j->request->nodes, j->name);
+		    j->name);
 	if (j->request->nodes > 1)
 		strbuf_addf(out,
 			    "      affinity:\n"
@@ -126,6 +134,7 @@ void fleet_kubernetes(const struct fleet_job *j, struct fleet_files *out)
 		    "#   gpuimg test collect job.log\n",
 		    j->name);
 	put_config_map(j, &f->bytes);
-	put_head(j, &f->bytes);
+	put_job(j, &f->bytes);
+	put_pod(j, &f->bytes);
 	put_container(j, &f->bytes);
 }

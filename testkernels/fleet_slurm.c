@@ -122,10 +122,9 @@ static void put_environment(const struct fleet_job *j, struct strbuf *out)
 	strbuf_adds(out, " \\\n		\"$@\"\n}\n");
 }
 
-static void put_bwrap(const struct fleet_job *j, struct strbuf *out)
+/* What bubblewrap mounts: the image, the devices and the driver's libraries of the node. */
+static void put_bwrap_mounts(struct strbuf *out)
 {
-	const char *path = config_env(j->config, "LD_LIBRARY_PATH");
-
 	strbuf_adds(out,
 		    "bwrap=$(command -v bwrap)\n"
 		    "set -- --unshare-pid --unshare-ipc --die-with-parent --new-session\n"
@@ -158,6 +157,13 @@ static void put_bwrap(const struct fleet_job *j, struct strbuf *out)
 		    "\"/dev/.gpuimg-driver/${file##*/}\"\n"
 		    "	done\n"
 		    "fi\n");
+}
+
+static void put_bwrap(const struct fleet_job *j, struct strbuf *out)
+{
+	const char *path = config_env(j->config, "LD_LIBRARY_PATH");
+
+	put_bwrap_mounts(out);
 	strbuf_adds(out, "libraries=");
 	put_quoted(out, path ? path : "");
 	strbuf_addf(
