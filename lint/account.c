@@ -42,7 +42,7 @@ struct account account_of_user(const struct facts *facts)
 			a.gid = gid;
 		}
 		a.known = true;
-		a.home = arena_slice((struct arena *)&facts->arena, field(line, 5));
+		a.home = arena_slice(facts_arena(facts), field(line, 5));
 		break;
 	}
 	return a;

@@ -147,7 +147,7 @@ bool companion_find(struct loader *loader, const struct object *opener, const ch
 	const struct loader_link link = { opener, opener->path, NULL };
 	const struct facts *facts = loader_facts(loader);
 	const char *dir = path_dir(facts, opener->path);
-	const char *path = arena_printf((struct arena *)&facts->arena, "%s/%s", dir, name);
+	const char *path = arena_printf(facts_arena(facts), "%s/%s", dir, name);
 	const struct object *o = facts_object(facts, path);
 
 	if (o && o->elf->machine == opener->elf->machine && o->elf->is64 == opener->elf->is64) {

@@ -3,11 +3,6 @@
 #include "formats/json.h"
 #include "manifests/dotted.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* Keys are compared without regard to case, as the runtime reads them. */
 static const json_t *member(const json_t *object, const char *key)
 {
@@ -37,7 +32,7 @@ static void read_note(const struct facts *facts, struct compat_library *out)
 	out->has_note = true;
 	cuda = member(note, "CUDA version");
 	if (json_is_string(cuda) && dotted_is(slice_str(json_string_value(cuda))))
-		out->cuda = arena_strdup(arena_of(facts), json_string_value(cuda));
+		out->cuda = arena_strdup(facts_arena(facts), json_string_value(cuda));
 	branches = member(note, "driver");
 	json_array_foreach((json_t *)(uintptr_t)branches, i, one)
 	{

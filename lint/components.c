@@ -128,7 +128,7 @@ void components_find(const struct facts *facts, struct arena *arena, struct comp
 	cleanup_arena struct arena scratch = { 0 };
 	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name;

@@ -142,7 +142,7 @@ static void derive_libc(struct facts *facts)
 static bool is_driver_container(const struct facts *facts)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = facts_name(facts, nodes[i]);
@@ -257,11 +257,6 @@ static struct tree *tree_of(const struct facts *facts)
 	return (struct tree *)&facts->tree;
 }
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static const char *relative(const char *path)
 {
 	while (*path == '/')
@@ -278,10 +273,10 @@ struct tree_node *facts_resolve(const struct facts *facts, const char *path, con
 {
 	const char *resolved = NULL;
 	struct tree_node *node =
-		tree_resolve(&facts->tree, relative(path), arena_of(facts), &resolved);
+		tree_resolve(&facts->tree, relative(path), facts_arena(facts), &resolved);
 
 	if (out_path)
-		*out_path = resolved ? arena_printf(arena_of(facts), "/%s", resolved) : NULL;
+		*out_path = resolved ? arena_printf(facts_arena(facts), "/%s", resolved) : NULL;
 	return node;
 }
 
@@ -330,7 +325,7 @@ const char *facts_path(const struct facts *facts, const struct tree_node *node)
 {
 	cleanup_strbuf struct strbuf path = { 0 };
 
-	return arena_strdup(arena_of(facts), facts_path_in(facts, node, &path));
+	return arena_strdup(facts_arena(facts), facts_path_in(facts, node, &path));
 }
 
 const char *facts_path_in(const struct facts *facts, const struct tree_node *node,
@@ -377,7 +372,7 @@ const char *path_dir(const struct facts *facts, const char *path)
 
 	if (!slash || slash == path)
 		return "/";
-	return arena_printf(arena_of(facts), "%.*s", (int)(slash - path), path);
+	return arena_printf(facts_arena(facts), "%.*s", (int)(slash - path), path);
 }
 
 bool path_has_part(const char *path, const char *part)

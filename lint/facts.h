@@ -335,6 +335,21 @@ int facts_derive(struct facts *facts, struct error *err) MUST_USE;
 
 /* --- queries; all paths absolute */
 
+/*
+ * For whoever only reads facts. Both belong to them, and change while they are const: one thread at
+ * a time.
+ */
+/* Where texts live that are made of facts and stay as long as they do. */
+static inline struct arena *facts_arena(const struct facts *facts)
+{
+	return (struct arena *)&facts->arena;
+}
+/* The effective nodes, sorted by path, *count of them; valid until facts_add. */
+static inline struct tree_node **facts_nodes(const struct facts *facts, size_t *count)
+{
+	return tree_sorted((struct tree *)&facts->tree, count);
+}
+
 /* The file facts of a node's content (hard links followed), or NULL. */
 const struct file_facts *node_facts(const struct tree_node *node);
 /* The entry at exactly `path`, links not followed; NULL: none. */

@@ -55,7 +55,7 @@ static const char *of_entries(const struct facts *facts, struct arena *arena)
 {
 	cleanup_strbuf struct strbuf buf = { 0 };
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *path = facts_path_in(facts, nodes[i], &buf);

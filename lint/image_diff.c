@@ -176,7 +176,7 @@ static const char *file_text(const struct tree_node *node, struct arena *arena)
 static void collect_files(const struct side *side, struct arena *arena, struct map *out)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&side->facts.tree, &count);
+	struct tree_node **nodes = facts_nodes(&side->facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct tree_node *n = nodes[i];

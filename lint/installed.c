@@ -8,7 +8,7 @@ const char *installed_program(const struct facts *facts, const char *name)
 
 		if (*dir != '/')
 			continue;
-		path = arena_printf((struct arena *)&facts->arena, "%s/%s", dir, name);
+		path = arena_printf(facts_arena(facts), "%s/%s", dir, name);
 		node = facts_resolve(facts, path, &path);
 		if (node && (node->entry.type == TAR_FILE || node->entry.type == TAR_HARDLINK))
 			return path;
@@ -33,7 +33,7 @@ const char *installed_file(const struct facts *facts, const char *pattern)
 	bool plain = !strpbrk(name, "*?[");
 	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (nodes[i]->entry.type == TAR_DIR ||

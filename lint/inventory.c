@@ -51,7 +51,7 @@ void inventory_tree_text(const struct facts *facts, struct strbuf *out)
 {
 	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct tree_node *n = nodes[i], *target = tree_target(n);
@@ -164,7 +164,7 @@ static void put_code(struct strbuf *out, const struct gpu_code *code, const char
 void inventory_gpu_text(const struct facts *facts, struct strbuf *out)
 {
 	size_t count, rows = 0;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct file_facts *f =

@@ -70,7 +70,7 @@ static json_t *entry_json(const struct facts *facts, const struct tree_node *nod
 json_t *inventory_tree(const struct facts *facts)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 	json_t *out = json_array();
 
 	for (size_t i = 0; i < count; i++)
@@ -160,7 +160,7 @@ static json_t *code_json(const struct gpu_code *code)
 json_t *inventory_gpu(const struct facts *facts)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 	json_t *out = json_array();
 
 	for (size_t i = 0; i < count; i++) {
@@ -374,7 +374,7 @@ static json_t *tensorrt_json(const struct file_facts *f)
 static json_t *files_json(const struct facts *facts, const char *key, file_json_fn *say)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 	json_t *out = json_array();
 
 	for (size_t i = 0; i < count; i++) {

@@ -106,7 +106,7 @@ bool is_in_conda(const struct facts *facts, const char *path)
 		const char *meta;
 
 		dir = path_dir(facts, dir);
-		meta = arena_printf((struct arena *)&facts->arena, "%s/conda-meta", dir);
+		meta = arena_printf(facts_arena(facts), "%s/conda-meta", dir);
 		if (facts_is_dir(facts, meta))
 			return true;
 	}
@@ -118,8 +118,8 @@ bool compat_is_forced(const struct facts *facts)
 	const struct loader_dirs *dirs = loader_dirs(facts->loader);
 
 	for (size_t i = 0; i < dirs->len; i++) {
-		const char *library = arena_printf((struct arena *)&facts->arena, "%s/libcuda.so.1",
-						   dirs->items[i].path);
+		const char *library =
+			arena_printf(facts_arena(facts), "%s/libcuda.so.1", dirs->items[i].path);
 
 		if (path_is_compat(dirs->items[i].path) && facts_resolve(facts, library, NULL))
 			return true;
@@ -170,10 +170,10 @@ const char *object_list_text(const struct facts *facts, const struct object_list
 	const char *text = "";
 
 	for (size_t i = 0; i < MIN(list->len, (size_t)NAMED); i++)
-		text = arena_printf((struct arena *)&facts->arena, "%s%s%s", text,
-				    *text ? ", " : "", list->items[i]->path);
+		text = arena_printf(facts_arena(facts), "%s%s%s", text, *text ? ", " : "",
+				    list->items[i]->path);
 	if (list->len > NAMED)
-		text = arena_printf((struct arena *)&facts->arena, "%s, ...", text);
+		text = arena_printf(facts_arena(facts), "%s, ...", text);
 	return text;
 }
 

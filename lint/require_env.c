@@ -14,7 +14,7 @@ static const char *expression_of(const char *variable)
 void require_env_each(const struct rule *rule, const struct facts *facts, struct findings *found,
 		      require_env_judge judge)
 {
-	struct arena *arena = (struct arena *)&facts->arena;
+	struct arena *arena = facts_arena(facts);
 
 	for (size_t i = 0; facts->config && i < facts->config->env.count; i++) {
 		const char *variable = facts->config->env.items[i];

@@ -52,7 +52,7 @@ void runtime_driver_dirs(const struct facts *facts, const char *out[2])
 	const char *debian = "/usr/lib", *other = "/usr/lib64";
 
 	if (*triplet)
-		debian = arena_printf((struct arena *)&facts->arena, "/usr/lib/%s", triplet);
+		debian = arena_printf(facts_arena(facts), "/usr/lib/%s", triplet);
 	out[0] = facts->has_debian_version ? debian : other;
 	out[1] = facts->has_debian_version ? other : debian;
 }

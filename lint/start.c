@@ -1,10 +1,5 @@
 #include "lint/start.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool take(const struct facts *facts, const char *path, struct start_program *out)
 {
 	const char *real = NULL;
@@ -27,8 +22,9 @@ static void find(const struct facts *facts, struct start_program *out)
 		workdir = "/";
 	if (strchr(out->word, '/')) {
 		take(facts,
-		     *out->word == '/' ? out->word
-				       : arena_printf(arena_of(facts), "%s/%s", workdir, out->word),
+		     *out->word == '/'
+			     ? out->word
+			     : arena_printf(facts_arena(facts), "%s/%s", workdir, out->word),
 		     out);
 		return;
 	}
@@ -36,7 +32,7 @@ static void find(const struct facts *facts, struct start_program *out)
 		const char *dir = facts->path.items[i].path;
 
 		if (*dir == '/' &&
-		    take(facts, arena_printf(arena_of(facts), "%s/%s", dir, out->word), out))
+		    take(facts, arena_printf(facts_arena(facts), "%s/%s", dir, out->word), out))
 			return;
 	}
 }
@@ -47,7 +43,7 @@ static const char *interpreter_of(const struct facts *facts, const char *shebang
 	size_t blanks = strspn(shebang, " \t");
 	size_t len = strcspn(shebang + blanks, " \t");
 
-	return arena_printf(arena_of(facts), "%.*s", (int)len, shebang + blanks);
+	return arena_printf(facts_arena(facts), "%.*s", (int)len, shebang + blanks);
 }
 
 struct start_program start_program_of(const struct facts *facts)

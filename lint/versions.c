@@ -2,11 +2,6 @@
 
 #include <ctype.h>
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* "12.4.127" after ".so.": two dots at least. */
 static const char *of_name(const char *path)
 {
@@ -27,7 +22,7 @@ const char *site_of_path(const struct facts *facts, const char *path)
 		size_t len = strlen(names[i]);
 
 		if (at && (at[len] == '/' || !at[len]))
-			return arena_printf(arena_of(facts), "%.*s", (int)(at - path) + (int)len,
+			return arena_printf(facts_arena(facts), "%.*s", (int)(at - path) + (int)len,
 					    path);
 	}
 	return NULL;
@@ -63,8 +58,8 @@ const struct package *wheel_in(const struct facts *facts, const char *site, cons
 		if (site && !(str_starts(p->path, site) && p->path[strlen(site)] == '/'))
 			continue;
 		if (same_name(p->name, name) ||
-		    (any_cuda &&
-		     same_name(p->name, arena_printf(arena_of(facts), "%.*s", (int)len - 4, name))))
+		    (any_cuda && same_name(p->name, arena_printf(facts_arena(facts), "%.*s",
+								 (int)len - 4, name))))
 			return p;
 	}
 	return NULL;
@@ -116,7 +111,7 @@ static const char *of_wheel(const struct facts *facts, const char *path)
 	rest = path + strlen(site);
 	for (size_t i = 0; i < ARRAY_LEN(wheel_dirs); i++) {
 		const char *dir =
-			arena_printf(arena_of(facts), "/nvidia/%s/lib/", wheel_dirs[i][0]);
+			arena_printf(facts_arena(facts), "/nvidia/%s/lib/", wheel_dirs[i][0]);
 
 		if (!str_starts(rest, dir))
 			continue;
@@ -146,7 +141,7 @@ static const char *upstream(const struct facts *facts, const char *version)
 
 	if (colon)
 		version = colon + 1;
-	return arena_printf(arena_of(facts), "%.*s", (int)strcspn(version, "-+~"), version);
+	return arena_printf(facts_arena(facts), "%.*s", (int)strcspn(version, "-+~"), version);
 }
 
 static const char *of_package(const struct facts *facts, const char *path)

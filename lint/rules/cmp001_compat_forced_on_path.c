@@ -6,7 +6,7 @@
 
 static const struct tree_node *driver_in(const struct facts *facts, const char *dir)
 {
-	const char *path = arena_printf((struct arena *)&facts->arena, "%s/libcuda.so.1", dir);
+	const char *path = arena_printf(facts_arena(facts), "%s/libcuda.so.1", dir);
 
 	return facts_resolve(facts, path, NULL);
 }
@@ -24,8 +24,8 @@ static const char *sources_of(const struct facts *facts, const char *path, bool 
 
 		if (!str_equal(d->path, path))
 			continue;
-		text = arena_printf((struct arena *)&facts->arena, "%s%s%s", text,
-				    *text ? ", " : "", d->where);
+		text = arena_printf(facts_arena(facts), "%s%s%s", text, *text ? ", " : "",
+				    d->where);
 		*only_rebuilt &= d->only_rebuilt;
 		*only_objects &= d->by_object;
 	}

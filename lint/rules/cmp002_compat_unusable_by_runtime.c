@@ -5,16 +5,11 @@
 
 static const char RUNTIME_DIR[] = "/usr/local/cuda/compat";
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* A driver library of the toolkit's compat package, wherever it lies; NULL: none. */
 static const struct tree_node *any_compat(const struct facts *facts)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *absolute;
@@ -44,7 +39,7 @@ static const char *candidates(const struct facts *facts, const char *dir, struct
 		if (!path_matches("libcuda.so.*.*", name))
 			continue;
 		vec_push(out, all.items[i]);
-		names = arena_printf(arena_of(facts), "%s%s%s", names, *names ? ", " : "", name);
+		names = arena_printf(facts_arena(facts), "%s%s%s", names, *names ? ", " : "", name);
 	}
 	vec_release(&all);
 	return names;
@@ -64,11 +59,11 @@ static const char *unusable(const struct facts *facts, const char *dir,
 	if (!o)
 		return "it is not an ELF file";
 	if (facts->machine && o->elf->machine != facts->machine)
-		return arena_printf(arena_of(facts), "it is for %s, the image for %s",
+		return arena_printf(facts_arena(facts), "it is for %s, the image for %s",
 				    machine_name(o->elf->machine), machine_name(facts->machine));
-	jit = arena_printf(arena_of(facts), "%s/libnvidia-ptxjitcompiler.so.%s", dir, version);
+	jit = arena_printf(facts_arena(facts), "%s/libnvidia-ptxjitcompiler.so.%s", dir, version);
 	if (!facts_resolve(facts, jit, NULL))
-		return arena_printf(arena_of(facts), "%s is not beside it", path_name(jit));
+		return arena_printf(facts_arena(facts), "%s is not beside it", path_name(jit));
 	return NULL;
 }
 

@@ -5,18 +5,13 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static const char *branches_text(const struct facts *facts, const struct compat_library *library)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 
 	for (size_t i = 0; i < library->branches.len; i++)
 		strbuf_addf(&text, "%s%u", i ? ", " : "", library->branches.items[i]);
-	return arena_strdup(arena_of(facts), strbuf_text(&text));
+	return arena_strdup(facts_arena(facts), strbuf_text(&text));
 }
 
 static void report(const struct rule *rule, const struct facts *facts, struct findings *found,
@@ -31,7 +26,7 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 			"The compat library %s%s%s is not used on hosts with %s%s%s: %s%s.",
 			path_name(library->path), library->cuda ? " of CUDA " : "",
 			library->cuda ? library->cuda : "",
-			host_driver_name(driver, arena_of(facts)),
+			host_driver_name(driver, facts_arena(facts)),
 			driver->version && driver->cuda ? ", CUDA " : "",
 			driver->version && driver->cuda ? driver->cuda : "",
 			use == COMPAT_BRANCH_NOT_LISTED

@@ -12,7 +12,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 	(void)err;
 	compat_library_find(facts, &library);
-	stack_versions_find(facts, (struct arena *)&facts->arena, &stack);
+	stack_versions_find(facts, facts_arena(facts), &stack);
 	if (library.path && library.cuda && stack.cuda && !compat_is_forced(facts) &&
 	    cuda_minor_compare(library.cuda, stack.cuda) < 0)
 		finding_add(

@@ -43,7 +43,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		 struct error *err)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	(void)err;
 	for (size_t i = 0; i < count; i++) {

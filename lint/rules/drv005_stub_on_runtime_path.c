@@ -8,7 +8,7 @@ static const char *const sonames[] = { "libcuda.so.1", "libnvidia-ml.so.1" };
 
 static const char *in_dir(const struct facts *facts, const char *dir, const char *name)
 {
-	return arena_printf((struct arena *)&facts->arena, "%s/%s", dir, name);
+	return arena_printf(facts_arena(facts), "%s/%s", dir, name);
 }
 
 /* ldconfig files a library under its soname, whatever the file is called, and makes the link. */
@@ -50,8 +50,8 @@ static const char *sources_of(const struct facts *facts, const struct loader_dir
 	for (size_t i = 0; i < dirs->len; i++) {
 		if (!str_equal(dirs->items[i].path, path))
 			continue;
-		text = arena_printf((struct arena *)&facts->arena, "%s%s%s", text,
-				    *text ? ", " : "", dirs->items[i].where);
+		text = arena_printf(facts_arena(facts), "%s%s%s", text, *text ? ", " : "",
+				    dirs->items[i].where);
 		*only_rebuilt &= dirs->items[i].only_rebuilt;
 	}
 	return text;

@@ -7,11 +7,6 @@
 
 static const char *const names[] = { "libcuda.so", "libnvidia-ml.so" };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* Something installed that opens the name without a version; NULL: nothing. */
 static const char *opener(const struct facts *facts)
 {
@@ -40,8 +35,8 @@ static bool gets_driver(const struct facts *facts, const char *dir)
 static const char *stub_in(const struct facts *facts, const char *dir)
 {
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const char *soname = arena_printf(arena_of(facts), "%s/%s.1", dir, names[i]);
-		const char *path = arena_printf(arena_of(facts), "%s/%s", dir, names[i]);
+		const char *soname = arena_printf(facts_arena(facts), "%s/%s.1", dir, names[i]);
+		const char *path = arena_printf(facts_arena(facts), "%s/%s", dir, names[i]);
 		const struct object *o = facts_object(facts, path);
 
 		/* Under its soname it is DRV005's. */
@@ -69,7 +64,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 			continue;
 		finding_add(
 			found, rule, dir,
-			facts_layer(facts, facts_lookup(facts, arena_printf(arena_of(facts),
+			facts_layer(facts, facts_lookup(facts, arena_printf(facts_arena(facts),
 									    "%s/%s", dir, name))),
 			"",
 			"%s is in LD_LIBRARY_PATH and has the link-time stub under the name %s, "

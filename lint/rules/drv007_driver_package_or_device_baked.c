@@ -3,11 +3,6 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* Names of packages that hold the driver; tools of containers begin alike and are none. */
 static bool is_driver_package(const char *name)
 {
@@ -54,7 +49,7 @@ static void check_packages(const struct rule *rule, const struct facts *facts,
 			first = p;
 		records += p->record_only;
 		if (count++ < 5)
-			names = arena_printf(arena_of(facts), "%s%s%s %s", names,
+			names = arena_printf(facts_arena(facts), "%s%s%s %s", names,
 					     *names ? ", " : "", p->name, p->version);
 	}
 	if (count == records) /* none, or none with a file of its own */
@@ -95,7 +90,7 @@ static bool is_driver_node(const struct tree_node *node, const char *path)
 static void check_nodes(const struct rule *rule, const struct facts *facts, struct findings *found)
 {
 	size_t count, hits = 0;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 	const struct tree_node *first = NULL;
 	cleanup_strbuf struct strbuf buf = { 0 };
 
@@ -113,7 +108,7 @@ static void check_nodes(const struct rule *rule, const struct facts *facts, stru
 			    "%s%s %s of the host's driver: a device node, kernel module or "
 			    "firmware is the host's, whatever an image has.",
 			    facts_path(facts, first),
-			    hits > 1 ? arena_printf(arena_of(facts), " and %zu more", hits - 1)
+			    hits > 1 ? arena_printf(facts_arena(facts), " and %zu more", hits - 1)
 				     : "",
 			    hits > 1 ? "are" : "is");
 }

@@ -41,7 +41,7 @@ static const struct object *toolkit_library(const struct facts *facts)
 static bool has_stub(const struct facts *facts)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *path;
@@ -58,7 +58,7 @@ static bool has_stub(const struct facts *facts)
 static bool on_path(const struct facts *facts, const char *program)
 {
 	for (size_t i = 0; i < facts->path.len; i++) {
-		const char *path = arena_printf((struct arena *)&facts->arena, "%s/%s",
+		const char *path = arena_printf(facts_arena(facts), "%s/%s",
 						facts->path.items[i].path, program);
 
 		if (*path == '/' && facts_resolve(facts, path, NULL))
@@ -76,7 +76,7 @@ static bool is_in_wheel(const char *path)
 static bool has_compiler_or_headers(const struct facts *facts)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = facts_name(facts, nodes[i]), *path;
@@ -146,8 +146,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		reason = "the image has a CUDA compiler or headers, and a linker";
 	} else if (package) {
 		severity = SEVERITY_WARNING;
-		reason = arena_printf((struct arena *)&facts->arena,
-				      "%s links against -lcuda when it runs", package);
+		reason = arena_printf(facts_arena(facts), "%s links against -lcuda when it runs",
+				      package);
 	} else {
 		reason = "nothing here is known to need it";
 	}

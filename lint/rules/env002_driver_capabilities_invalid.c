@@ -17,7 +17,7 @@ static const char *wrong_word(const struct facts *facts, const char *value)
 		if (!word.len)
 			return "an empty word";
 		strbuf_add_quoted(&quoted, word, 60);
-		return arena_strdup((struct arena *)&facts->arena, strbuf_text(&quoted));
+		return arena_strdup(facts_arena(facts), strbuf_text(&quoted));
 	}
 	return NULL;
 }

@@ -13,11 +13,6 @@ struct user {
 	bool of_start;       /* what the image starts needs it */
 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static const struct {
 	const char *capability;
 	unsigned opens;
@@ -79,7 +74,8 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 	struct finding *f;
 
 	f = finding_add(found, rule, "", -1,
-			arena_printf(arena_of(facts), "NVIDIA_DRIVER_CAPABILITIES %s", capability),
+			arena_printf(facts_arena(facts), "NVIDIA_DRIVER_CAPABILITIES %s",
+				     capability),
 			"%s %s %s of the driver, which comes with the capability %s; "
 			"NVIDIA_DRIVER_CAPABILITIES is %s%s.",
 			user->object->path, user->library ? "needs" : "opens",
@@ -90,7 +86,7 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 		f->severity = SEVERITY_ERROR;
 	if (!runtime_reads_capabilities(facts))
 		f->severity = SEVERITY_INFO;
-	f->fix = arena_printf(arena_of(facts), "ENV NVIDIA_DRIVER_CAPABILITIES=%s,%s",
+	f->fix = arena_printf(facts_arena(facts), "ENV NVIDIA_DRIVER_CAPABILITIES=%s,%s",
 			      value && *value ? value : "compute,utility", capability);
 }
 

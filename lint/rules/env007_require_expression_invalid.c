@@ -5,7 +5,7 @@
 static void judge(const struct rule *rule, const struct facts *facts, struct findings *found,
 		  const struct require_env *v)
 {
-	struct arena *arena = (struct arena *)&facts->arena;
+	struct arena *arena = facts_arena(facts);
 	const struct host_requirement *q = &v->expression;
 
 	for (size_t i = 0; i < q->terms.len; i++) {

@@ -33,7 +33,7 @@ static void judge(const struct rule *rule, const struct facts *facts, struct fin
 	if (why)
 		finding_add(found, rule, "", -1, v->name, "%s=%s: %s. It is read as %s.", v->name,
 			    v->value, why,
-			    host_requirement_text(&v->expression, (struct arena *)&facts->arena));
+			    host_requirement_text(&v->expression, facts_arena(facts)));
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,

@@ -5,11 +5,6 @@
 #include "lint/stack_versions.h"
 #include "manifests/dotted.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* The lowest CUDA that any alternative lets in; NULL: one asks for none. */
 static const char *lowest_cuda(const struct host_requirement *q)
 {
@@ -58,9 +53,9 @@ static void check_value(const struct rule *rule, const struct facts *facts, stru
 	struct floor floor;
 	const char *cuda;
 
-	host_requirement_parse(value, arena_of(facts), &q);
+	host_requirement_parse(value, facts_arena(facts), &q);
 	cuda = lowest_cuda(&q);
-	stack_versions_find(facts, arena_of(facts), &stack);
+	stack_versions_find(facts, facts_arena(facts), &stack);
 	floor_find(facts, &floor);
 	if (cuda && stack.cuda && cuda_minor_compare(cuda, stack.cuda) > 0 &&
 	    !has_driver_alternative(&q))

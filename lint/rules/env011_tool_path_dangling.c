@@ -4,11 +4,6 @@
 #include "lint/rule.h"
 #include "lint/runtime.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool is_there(const struct facts *facts, const char *path)
 {
 	return facts_resolve(facts, path, NULL) || facts_is_dir(facts, path);
@@ -44,7 +39,7 @@ static void check_xla(const struct rule *rule, const struct facts *facts, struct
 	if (at) {
 		at += sizeof(option) - 1;
 		check_path(rule, facts, found, "XLA_FLAGS",
-			   arena_printf(arena_of(facts), "%.*s", (int)strcspn(at, " \t"), at));
+			   arena_printf(facts_arena(facts), "%.*s", (int)strcspn(at, " \t"), at));
 	}
 }
 
@@ -59,7 +54,7 @@ static void check_preload(const struct rule *rule, const struct facts *facts,
 
 		if (len && *value == '/')
 			check_path(rule, facts, found, "LD_PRELOAD",
-				   arena_printf(arena_of(facts), "%.*s", (int)len, value));
+				   arena_printf(facts_arena(facts), "%.*s", (int)len, value));
 		value += len + (value[len] != '\0');
 	}
 }
@@ -74,7 +69,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 		if (!equals)
 			continue;
-		name = arena_printf(arena_of(facts), "%.*s", (int)(equals - variable), variable);
+		name = arena_printf(facts_arena(facts), "%.*s", (int)(equals - variable), variable);
 		if (is_path_variable(name))
 			check_path(rule, facts, found, name, equals + 1);
 	}

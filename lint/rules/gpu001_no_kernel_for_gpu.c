@@ -33,11 +33,6 @@ struct group {
 	bool unbound; /* no program of the image loads them */
 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /*
  * Libraries that split their kernels over several files of one directory, of which the right one
  * is opened when they run: the set is judged, not the file. The common beginning of their names,
@@ -122,12 +117,12 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 	struct finding *f;
 
 	f = finding_add(found, rule, first->path, facts_layer(facts, first->node),
-			arena_printf(arena_of(facts), "%s %s", lacks[lack].cause,
+			arena_printf(facts_arena(facts), "%s %s", lacks[lack].cause,
 				     gpu->target.arch->sm),
 			"%zu of %zu objects with GPU code %s %s: %s. %s holds %s%s%s.", list->len,
-			g->judged, lacks[lack].verb, host_gpu_name(gpu, arena_of(facts)),
+			g->judged, lacks[lack].verb, host_gpu_name(gpu, facts_arena(facts)),
 			object_list_text(facts, list), path_name(first->path),
-			coverage_text(first->elf->gpu, arena_of(facts)), lacks[lack].more,
+			coverage_text(first->elf->gpu, facts_arena(facts)), lacks[lack].more,
 			g->unbound ? "; no program of the image loads it" : "");
 	f->severity = g->unbound ? SEVERITY_INFO : lacks[lack].severity;
 	f->confidence = g->unbound ? MIN(lacks[lack].confidence, CONFIDENCE_LIKELY)
@@ -135,8 +130,8 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 	for (size_t i = 0; i < MIN(list->len, (size_t)20); i++)
 		finding_evidence(
 			found, f, "object",
-			arena_printf(arena_of(facts), "%s: %s", list->items[i]->path,
-				     coverage_text(list->items[i]->elf->gpu, arena_of(facts))));
+			arena_printf(facts_arena(facts), "%s: %s", list->items[i]->path,
+				     coverage_text(list->items[i]->elf->gpu, facts_arena(facts))));
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,

@@ -7,11 +7,6 @@
 /* Below this many bytes of PTX the first start is not noticeably longer. */
 enum { SMALL_PTX = 64 * 1024 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* Bytes of PTX that the driver may compile. */
 static uint64_t bytes_of(const struct facts *facts, const struct object *o,
 			 const struct host_gpu *gpu)
@@ -33,11 +28,11 @@ static const char *needs_text(const struct facts *facts, const struct gpu_row *r
 
 	if (!row || !row->ptx_major)
 		return "";
-	cuda = ptx_cuda(&facts->tables.gpus, row->ptx_major, row->ptx_minor, arena_of(facts));
+	cuda = ptx_cuda(&facts->tables.gpus, row->ptx_major, row->ptx_minor, facts_arena(facts));
 	if (!cuda)
-		return arena_printf(arena_of(facts), " (PTX %u.%u)", row->ptx_major,
+		return arena_printf(facts_arena(facts), " (PTX %u.%u)", row->ptx_major,
 				    row->ptx_minor);
-	return arena_printf(arena_of(facts),
+	return arena_printf(facts_arena(facts),
 			    " (PTX %u.%u: it takes a driver that serves CUDA %s by itself)",
 			    row->ptx_major, row->ptx_minor, cuda);
 }
@@ -70,8 +65,9 @@ static void check_gpu(const struct rule *rule, const struct facts *facts, struct
 				"%zu object%s no machine code for %s, only PTX that the driver "
 				"compiles when it is first used: %s; %s of PTX%s%s.",
 				list.len, list.len == 1 ? " has" : "s have",
-				host_gpu_name(gpu, arena_of(facts)), object_list_text(facts, &list),
-				out_size(bytes, size), needs_text(facts, newest),
+				host_gpu_name(gpu, facts_arena(facts)),
+				object_list_text(facts, &list), out_size(bytes, size),
+				needs_text(facts, newest),
 				unbound ? "; no program of the image loads them" : "");
 		if (bytes < SMALL_PTX || unbound)
 			f->severity = SEVERITY_INFO;

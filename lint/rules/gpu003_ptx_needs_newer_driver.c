@@ -4,11 +4,6 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /*
  * Without a GPU: the oldest, which is the least that any GPU has compiled, of a file without
  * machine code; NULL: none is sure to be.
@@ -40,7 +35,7 @@ static const char *refused_cuda(const struct facts *facts, const struct host_dri
 				const struct gpu_row *row)
 {
 	const char *cuda = row && row->ptx_major ? ptx_cuda(&facts->tables.gpus, row->ptx_major,
-							    row->ptx_minor, arena_of(facts))
+							    row->ptx_minor, facts_arena(facts))
 						 : NULL;
 
 	return cuda && cuda_minor_compare(cuda, driver->cuda) > 0 &&
@@ -64,9 +59,9 @@ static void look_at(const struct facts *facts, const struct host_driver *driver,
 	if (!out->list.len || out->list.items[out->list.len - 1] != o)
 		vec_push(&out->list, o);
 	if (gpu && out->list.len == 1)
-		out->gpus =
-			arena_printf(arena_of(facts), "%s%s%s", out->gpus, *out->gpus ? ", " : "",
-				     host_gpu_name(gpu, arena_of(facts)));
+		out->gpus = arena_printf(facts_arena(facts), "%s%s%s", out->gpus,
+					 *out->gpus ? ", " : "",
+					 host_gpu_name(gpu, facts_arena(facts)));
 }
 
 static void collect(const struct facts *facts, const struct host_driver *driver,
@@ -94,10 +89,10 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 		    "%s has PTX %u.%u, which CUDA %s writes; %s compiles PTX up to that of CUDA %s "
 		    "and refuses it with error 222%s%s%s%s.",
 		    first->path, r->row->ptx_major, r->row->ptx_minor, r->cuda,
-		    host_driver_name(driver, arena_of(facts)), driver->cuda,
+		    host_driver_name(driver, facts_arena(facts)), driver->cuda,
 		    *r->gpus ? "; there is no machine code for " : "", r->gpus,
 		    r->list.len > 1 ? "; the same holds for " : "",
-		    r->list.len > 1 ? arena_printf(arena_of(facts), "%zu more", r->list.len - 1)
+		    r->list.len > 1 ? arena_printf(facts_arena(facts), "%zu more", r->list.len - 1)
 				    : "");
 }
 

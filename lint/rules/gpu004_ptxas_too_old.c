@@ -4,11 +4,6 @@
 #include "lint/rule.h"
 #include "lint/versions.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool can_target(const struct host_gpu *gpu, const char *release)
 {
 	const struct gpu_arch *arch = gpu->target.arch;
@@ -29,13 +24,13 @@ static void check_ptxas(const struct rule *rule, const struct facts *facts, stru
 		return;
 	f = finding_add(
 		found, rule, o->path, facts_layer(facts, o->node),
-		arena_printf(arena_of(facts), "%s %s", who, gpu->target.arch->sm),
+		arena_printf(facts_arena(facts), "%s %s", who, gpu->target.arch->sm),
 		"%s compiles with %s of CUDA %s, which cannot target %s (it takes CUDA %s%s%s).",
-		who, o->path, release, host_gpu_name(gpu, arena_of(facts)),
+		who, o->path, release, host_gpu_name(gpu, facts_arena(facts)),
 		gpu->target.arch->first_cuda, gpu->target.arch->last_cuda ? " to " : " or newer",
 		gpu->target.arch->last_cuda ? gpu->target.arch->last_cuda : "");
 	if (variable)
-		f->fix = arena_printf(arena_of(facts),
+		f->fix = arena_printf(facts_arena(facts),
 				      "Set %s to the ptxas of a CUDA release that targets it, or "
 				      "upgrade %s.",
 				      variable, who);
@@ -53,12 +48,14 @@ static void check_triton(const struct rule *rule, const struct facts *facts, str
 	const char *path = facts_env(facts, variable);
 
 	if (!path && str_equal(variable, "TRITON_PTXAS_BLACKWELL_PATH"))
-		path = arena_printf(arena_of(facts),
+		path = arena_printf(facts_arena(facts),
 				    "%s/triton/backends/nvidia/bin/ptxas-blackwell", site);
 	if (!path || !facts_resolve(facts, path, NULL))
-		path = arena_printf(arena_of(facts), "%s/triton/backends/nvidia/bin/ptxas", site);
+		path = arena_printf(facts_arena(facts), "%s/triton/backends/nvidia/bin/ptxas",
+				    site);
 	if (!facts_resolve(facts, path, NULL))
-		path = arena_printf(arena_of(facts), "%s/triton/third_party/cuda/bin/ptxas", site);
+		path = arena_printf(facts_arena(facts), "%s/triton/third_party/cuda/bin/ptxas",
+				    site);
 	check_ptxas(rule, facts, found, path, "triton", gpu, variable);
 }
 
@@ -66,10 +63,10 @@ static void check_jax(const struct rule *rule, const struct facts *facts, struct
 		      const struct package *plugin, const struct host_gpu *gpu)
 {
 	const char *site = path_dir(facts, plugin->path);
-	const char *path = arena_printf(arena_of(facts), "%s/nvidia/cuda_nvcc/bin/ptxas", site);
+	const char *path = arena_printf(facts_arena(facts), "%s/nvidia/cuda_nvcc/bin/ptxas", site);
 
 	if (!facts_resolve(facts, path, NULL))
-		path = arena_printf(arena_of(facts), "%s/nvidia/cu13/bin/ptxas", site);
+		path = arena_printf(facts_arena(facts), "%s/nvidia/cu13/bin/ptxas", site);
 	if (!facts_resolve(facts, path, NULL))
 		path = installed_program(facts, "ptxas");
 	if (!path)

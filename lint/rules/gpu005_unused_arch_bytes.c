@@ -11,11 +11,6 @@ struct unused {
 	uint64_t bytes;
 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool is_used(const struct facts *facts, const struct gpu_row *row)
 {
 	for (size_t i = 0; i < facts->hosts.gpus.len; i++) {
@@ -63,15 +58,15 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	if (total < WORTH_BYTES)
 		return 0;
 	for (size_t i = 0; i < facts->hosts.gpus.len; i++)
-		gpus = arena_printf(arena_of(facts), "%s%s%s", gpus, *gpus ? ", " : "",
-				    host_gpu_name(&facts->hosts.gpus.items[i], arena_of(facts)));
+		gpus = arena_printf(facts_arena(facts), "%s%s%s", gpus, *gpus ? ", " : "",
+				    host_gpu_name(&facts->hosts.gpus.items[i], facts_arena(facts)));
 	f = finding_add(found, rule, most.object->path, facts_layer(facts, most.object->node), "",
 			"%" PRIu64 " MiB of machine code in %zu object%s are for architectures "
 			"that %s do%s not use; %" PRIu64 " MiB of it in %s (%s).",
 			total / MIB, objects, objects == 1 ? "" : "s", gpus,
 			facts->hosts.gpus.len == 1 ? "es" : "", most.bytes / MIB, most.object->path,
-			coverage_text(most.object->elf->gpu, arena_of(facts)));
-	finding_evidence(found, f, "bytes", arena_printf(arena_of(facts), "%" PRIu64, total));
+			coverage_text(most.object->elf->gpu, facts_arena(facts)));
+	finding_evidence(found, f, "bytes", arena_printf(facts_arena(facts), "%" PRIu64, total));
 	return 0;
 }
 

@@ -5,11 +5,6 @@
 
 enum { NAMED = 3, EVIDENCE_MAX = 50 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* "it is at /x/libfoo.so.1, where the loader does not look", or "". */
 static const char *elsewhere(const struct facts *facts, const char *name, const struct object *like)
 {
@@ -19,7 +14,7 @@ static const char *elsewhere(const struct facts *facts, const char *name, const 
 		if (named->items[i]->elf->machine == like->elf->machine &&
 		    named->items[i]->elf->is64 == like->elf->is64)
 			return arena_printf(
-				arena_of(facts),
+				facts_arena(facts),
 				"; it is at %s, where the loader does not look: add that "
 				"directory to an RPATH or to /etc/ld.so.conf.d",
 				named->items[i]->path);
@@ -40,7 +35,7 @@ static const char *other_version(const struct facts *facts, const char *name,
 
 		if (strncmp(other, name, stem) == 0 && !str_equal(other, name) &&
 		    o->elf->machine == like->elf->machine)
-			return arena_printf(arena_of(facts),
+			return arena_printf(facts_arena(facts),
 					    "; the image has %s (%s), another version of it", other,
 					    o->path);
 	}
@@ -82,7 +77,7 @@ static void report_library(const struct rule *rule, const struct facts *facts,
 		if (!first)
 			first = &rows[i];
 		if (judged++ < NAMED)
-			consumers = arena_printf(arena_of(facts), "%s%s%s", consumers,
+			consumers = arena_printf(facts_arena(facts), "%s%s%s", consumers,
 						 *consumers ? ", " : "", rows[i].object->path);
 	}
 	if (!first)
@@ -162,7 +157,7 @@ static const char *needs_text(const struct facts *facts, const struct idle *rows
 	}
 	if (all > NAMED)
 		strbuf_addf(&out, "; %zu more lack some, too", all - NAMED);
-	return arena_slice(arena_of(facts), strbuf_slice(&out));
+	return arena_slice(facts_arena(facts), strbuf_slice(&out));
 }
 
 static void report_idle(const struct rule *rule, const struct facts *facts, struct findings *found,
@@ -187,7 +182,7 @@ static void report_idle(const struct rule *rule, const struct facts *facts, stru
 			 "wheel that holds the library.";
 	for (size_t i = 0; i < MIN(count, (size_t)EVIDENCE_MAX); i++)
 		finding_evidence(found, f, "library",
-				 arena_printf(arena_of(facts), "%s: needed by %s%s",
+				 arena_printf(facts_arena(facts), "%s: needed by %s%s",
 					      rows[i].missing.name, rows[i].missing.object->path,
 					      hint_of(facts, &rows[i].missing)));
 }

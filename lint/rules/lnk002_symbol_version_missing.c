@@ -17,11 +17,6 @@ struct lacks {
 	size_t len, cap;
 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool defines(const struct elf_facts *elf, const char *version)
 {
 	for (size_t i = 0; i < elf->version_def_count; i++) {
@@ -74,7 +69,7 @@ static const char *loser(const struct facts *facts, const struct lack *l)
 
 		if (o != l->provider && o->elf->machine == l->provider->elf->machine &&
 		    o->elf->is64 == l->provider->elf->is64 && defines(o->elf, l->version))
-			return arena_printf(arena_of(facts), "; %s has it", o->path);
+			return arena_printf(facts_arena(facts), "; %s has it", o->path);
 	}
 	return "";
 }
@@ -90,7 +85,7 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 			"%s needs version %s of %s, which %s (found by %s) does not define%s%s.",
 			first->path, l->version, l->edge->name, l->provider->path, l->edge->via,
 			copy,
-			l->users.len > 1 ? arena_printf(arena_of(facts),
+			l->users.len > 1 ? arena_printf(facts_arena(facts),
 							"; %zu more objects lack versions of it",
 							l->users.len - 1)
 					 : "");

@@ -37,7 +37,7 @@ static void collect(const struct facts *facts, struct map *groups)
 			continue;
 		g = map_get(groups, o->elf->interp);
 		if (!g) {
-			g = arena_alloc((struct arena *)&facts->arena, sizeof(*g));
+			g = arena_alloc(facts_arena(facts), sizeof(*g));
 			g->first = o;
 			map_put(groups, o->elf->interp, g);
 		}

@@ -5,11 +5,6 @@
 #include "lint/rule.h"
 #include "lint/runtime.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* What is wrong with that element of a search path; NULL: nothing. */
 static const char *problem_of(const struct facts *facts, const char *dir)
 {
@@ -90,7 +85,7 @@ static void report(const struct rule *rule, const struct facts *facts, struct fi
 	struct finding *f;
 
 	f = finding_add(found, rule, path, facts_layer(facts, node),
-			arena_printf(arena_of(facts), "%s %s", where, dir),
+			arena_printf(facts_arena(facts), "%s %s", where, dir),
 			"%s has %s, which %s%s.", where, dir, problem,
 			mounted ? "; older runtimes mount the driver there, current ones do not, "
 				  "and it does no harm"
@@ -125,7 +120,7 @@ static void check_object(const struct rule *rule, const struct facts *facts, str
 	struct slice rest = slice_str(o->elf->runpath), one;
 
 	while (slice_cut(&rest, ':', &one)) {
-		const char *dir = arena_slice(arena_of(facts), one);
+		const char *dir = arena_slice(facts_arena(facts), one);
 		const char *problem;
 
 		if (*dir != '/' || strchr(dir, '$'))
@@ -133,7 +128,7 @@ static void check_object(const struct rule *rule, const struct facts *facts, str
 		problem = problem_of(facts, dir);
 		if (problem && facts_resolve(facts, dir, NULL))
 			report(rule, facts, found, o->path,
-			       arena_printf(arena_of(facts), "RUNPATH of %s", o->path), dir,
+			       arena_printf(facts_arena(facts), "RUNPATH of %s", o->path), dir,
 			       problem);
 	}
 }

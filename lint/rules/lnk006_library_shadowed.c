@@ -6,11 +6,6 @@
 #include "lint/runtime.h"
 #include "lint/versions.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* The copy that the object's own RUNPATH leads to; NULL: none. */
 static const struct object *pinned(const struct facts *facts, const struct object *o,
 				   const char *name)
@@ -19,16 +14,17 @@ static const struct object *pinned(const struct facts *facts, const struct objec
 	const char *dir = path_dir(facts, o->path);
 
 	while (slice_cut(&rest, ':', &one)) {
-		const char *element = arena_slice(arena_of(facts), one);
+		const char *element = arena_slice(facts_arena(facts), one);
 		const struct object *copy;
 
 		if (str_starts(element, "$ORIGIN"))
-			element = arena_printf(arena_of(facts), "%s%s", dir, element + 7);
+			element = arena_printf(facts_arena(facts), "%s%s", dir, element + 7);
 		else if (str_starts(element, "${ORIGIN}"))
-			element = arena_printf(arena_of(facts), "%s%s", dir, element + 9);
+			element = arena_printf(facts_arena(facts), "%s%s", dir, element + 9);
 		if (*element != '/')
 			continue;
-		copy = facts_object(facts, arena_printf(arena_of(facts), "%s/%s", element, name));
+		copy = facts_object(facts,
+				    arena_printf(facts_arena(facts), "%s/%s", element, name));
 		if (copy && copy->elf->machine == o->elf->machine)
 			return copy;
 	}

@@ -25,11 +25,6 @@ static const struct {
 /* Symbols of one object that are looked for in all that is loaded with it. */
 enum { ASKED_MAX = 100 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static const char *library_of(const char *symbol)
 {
 	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
@@ -114,7 +109,7 @@ static const char *loser(const struct facts *facts, const struct loader_edge *e,
 		    !elf_exports(o->elf, symbol))
 			continue;
 		version = library_version(facts, o);
-		return arena_printf(arena_of(facts), "; %s%s%s has it", o->path,
+		return arena_printf(facts_arena(facts), "; %s%s%s has it", o->path,
 				    version ? " of version " : "", version ? version : "");
 	}
 	return "";

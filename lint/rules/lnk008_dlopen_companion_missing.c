@@ -3,11 +3,6 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* cuDNN's own parts, of which another copy on the path is a mix of versions: another's rule. */
 static bool is_elsewhere(const struct facts *facts, const struct object *opener, const char *name)
 {
@@ -50,7 +45,7 @@ static void check_opener(const struct rule *rule, const struct facts *facts, str
 		    is_elsewhere(facts, o, list.items[i].name) ||
 		    is_needed(facts, list.items[i].name))
 			continue;
-		missing = arena_printf(arena_of(facts), "%s%s%s", missing, count++ ? ", " : "",
+		missing = arena_printf(facts_arena(facts), "%s%s%s", missing, count++ ? ", " : "",
 				       list.items[i].name);
 	}
 	vec_release(&list);

@@ -5,11 +5,6 @@
 #include "lint/rule.h"
 #include "lint/runtime.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool is_library_name(const char *name)
 {
 	const char *so = strstr(name, ".so");
@@ -82,7 +77,7 @@ static const char *damage_of(const struct facts *facts, const struct tree_node *
 	if (f->elf->cut_short && f->elf->type != ELF_TYPE_REL)
 		return "is cut short: a part of it would lie beyond its end";
 	if (o && is_foreign(facts, o) && !is_wrong_throughout(facts))
-		return arena_printf(arena_of(facts), "is for %s, the image for %s",
+		return arena_printf(facts_arena(facts), "is for %s, the image for %s",
 				    machine_name(o->elf->machine), machine_name(facts->machine));
 	return NULL;
 }
@@ -103,9 +98,9 @@ static const char *soname_absent(const struct facts *facts, const struct object 
 
 	if (!soname || strchr(soname, '/') || str_equal(soname, path_name(o->path)) ||
 	    !runtime_is_cuda_library(soname) || !name_has_full_version(path_name(o->path)) ||
-	    facts_lookup(facts, arena_printf(arena_of(facts), "%s/%s", dir, soname)))
+	    facts_lookup(facts, arena_printf(facts_arena(facts), "%s/%s", dir, soname)))
 		return NULL;
-	return arena_printf(arena_of(facts),
+	return arena_printf(facts_arena(facts),
 			    "has the soname %s, and no entry of that name is beside it", soname);
 }
 

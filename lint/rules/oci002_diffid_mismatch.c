@@ -3,11 +3,6 @@
 #include "lint/rule.h"
 #include "oci/mediatype.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* Layers whose diff_id is the digest of their compressed bytes, which were not unpacked wrongly. */
 static bool equals_compressed(const struct facts *facts, size_t layer)
 {
@@ -30,7 +25,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 	(void)err;
 	if (facts->manifest && facts->config->diff_id_count != facts->manifest->layer_count)
-		text = arena_printf(arena_of(facts),
+		text = arena_printf(facts_arena(facts),
 				    "the configuration has %zu diff_ids for %zu layers",
 				    facts->config->diff_id_count, facts->manifest->layer_count);
 	for (size_t i = 0; i < facts->problems.len; i++) {
@@ -40,7 +35,8 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 			continue;
 		if (first < 0)
 			first = (int)p->layer;
-		text = arena_printf(arena_of(facts), "%s%s%s%s", text, *text ? "; " : "", p->text,
+		text = arena_printf(facts_arena(facts), "%s%s%s%s", text, *text ? "; " : "",
+				    p->text,
 				    p->compressed || equals_compressed(facts, p->layer)
 					    ? ", which is the compressed digest"
 					    : "");

@@ -8,7 +8,7 @@
 static const char *wrong(const struct facts *facts, const struct layer_media *media, bool docker)
 {
 	const struct mediatype *type = mediatype_find(media->type);
-	struct arena *arena = (struct arena *)&facts->arena;
+	struct arena *arena = facts_arena(facts);
 
 	if (!type || type->kind != MEDIA_LAYER)
 		return arena_printf(arena, "'%.100s' is not the type of a layer", media->type);

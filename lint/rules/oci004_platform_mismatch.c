@@ -3,11 +3,6 @@
 #include "lint/rule.h"
 #include "lint/start.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* The configuration and the entry of the index that led to it. */
 static const char *against_entry(const struct facts *facts)
 {
@@ -16,7 +11,7 @@ static const char *against_entry(const struct facts *facts)
 	if (!entry || !entry->os || !entry->architecture || !own->os || !own->architecture ||
 	    (str_equal(entry->os, own->os) && str_equal(entry->architecture, own->architecture)))
 		return NULL;
-	return arena_printf(arena_of(facts),
+	return arena_printf(facts_arena(facts),
 			    "the index entry is for %s/%s, the configuration for %s/%s", entry->os,
 			    entry->architecture, own->os, own->architecture);
 }
@@ -37,7 +32,7 @@ static const char *against_content(const struct facts *facts)
 		same += facts->objects.items[i].elf->machine == program->elf->machine;
 	if (same * 2 <= facts->objects.len)
 		return NULL;
-	return arena_printf(arena_of(facts),
+	return arena_printf(facts_arena(facts),
 			    "the configuration says %s, but %s and %zu of %zu ELF files are for %s",
 			    facts->config->platform.architecture, program->path, same,
 			    facts->objects.len, machine_name(program->elf->machine));

@@ -76,9 +76,8 @@ static void look_at(const struct rule *rule, const struct facts *facts,
 		told(found, rule, SEVERITY_ERROR, facts_path(facts, node), node->layer, "hard link",
 		     "is a hard link to a name that is not there");
 	if (written && leaves_through_link(facts, written))
-		told(found, rule, SEVERITY_ERROR,
-		     arena_printf((struct arena *)&facts->arena, "/%s", written), node->layer,
-		     "leaves", "leaves the root through a link");
+		told(found, rule, SEVERITY_ERROR, arena_printf(facts_arena(facts), "/%s", written),
+		     node->layer, "leaves", "leaves the root through a link");
 	else
 		kinds[THROUGH_LINK] = written != NULL;
 	kinds[TWICE] = node->fate == TREE_OVERWRITTEN && node->fate_layer == node->layer &&

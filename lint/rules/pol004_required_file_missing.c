@@ -7,7 +7,7 @@ static bool any_matches(const struct facts *facts, const char *pattern)
 {
 	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	if (!strpbrk(pattern, "*?["))
 		return facts_resolve(facts, pattern, NULL) || facts_is_dir(facts, pattern);

@@ -9,7 +9,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	const struct site_policy *site = facts->site;
 	cleanup_strbuf struct strbuf path = { 0 };
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	(void)err;
 	for (size_t i = 0; i < site->must_not_have_count; i++) {

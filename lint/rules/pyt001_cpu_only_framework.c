@@ -5,8 +5,7 @@
 /* A library of that name below a distribution's folder. */
 static bool has_library(const struct facts *facts, const struct python_dist *dist, const char *path)
 {
-	return facts_resolve(facts,
-			     arena_printf((struct arena *)&facts->arena, "%s/%s", dist->home, path),
+	return facts_resolve(facts, arena_printf(facts_arena(facts), "%s/%s", dist->home, path),
 			     NULL);
 }
 

@@ -25,7 +25,7 @@ static const char *on_disk(const struct facts *facts, const struct owner *a, con
 		return "is neither's";
 	if (a->library->size == b->library->size)
 		return "cannot be told apart by its size";
-	return arena_printf((struct arena *)&facts->arena, "is that of %s",
+	return arena_printf(facts_arena(facts), "is that of %s",
 			    size == a->library->size ? a->dist->name : b->dist->name);
 }
 
@@ -33,8 +33,7 @@ static void conflict(const struct rule *rule, const struct facts *facts, const s
 		     const struct owner *b, struct findings *found)
 {
 	const struct tree_node *node = facts_lookup(facts, a->library->path);
-	const char *cause =
-		arena_printf((struct arena *)&facts->arena, "%s %s", a->dist->name, b->dist->name);
+	const char *cause = arena_printf(facts_arena(facts), "%s %s", a->dist->name, b->dist->name);
 	struct finding *f =
 		finding_add(found, rule, a->library->path, facts_layer(facts, node), cause,
 			    "%s belongs to %s %s and to %s %s, with different content by their "

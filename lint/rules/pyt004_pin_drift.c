@@ -16,7 +16,7 @@ static const char *python_of(const struct facts *facts, const char *home)
 	len = 2 + strspn(at + 2, "0123456789");
 	return len == 2 || (at[len] != '/' && at[len])
 		       ? NULL
-		       : arena_slice((struct arena *)&facts->arena, slice_of(at, len));
+		       : arena_slice(facts_arena(facts), slice_of(at, len));
 }
 
 /* What is between the name (and extras) and the marker: ">=1,<2"; brackets are dropped. */
@@ -113,7 +113,7 @@ static void check_requirement(const struct rule *rule, const struct facts *facts
 			      const struct python_dist *d, struct slice text, const char *python,
 			      struct findings *found)
 {
-	struct arena *arena = (struct arena *)&facts->arena;
+	struct arena *arena = facts_arena(facts);
 	struct marker_environment env = {
 		.python_version = python,
 		.python_full_version = arena_printf(arena, "%s.0", python),

@@ -28,7 +28,7 @@ static bool is_wrong_throughout(const struct facts *facts)
 
 static const char *problem_of(const struct facts *facts, const struct start_program *start)
 {
-	struct arena *arena = (struct arena *)&facts->arena;
+	struct arena *arena = facts_arena(facts);
 	const struct tree_node *node = start->node;
 	const struct object *o;
 

@@ -4,11 +4,6 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* The variable has the word itself; "all" is what people write who need none. */
 static const char *requested(const struct facts *facts)
 {
@@ -24,7 +19,7 @@ static const char *requested(const struct facts *facts)
 
 static const char *add(const struct facts *facts, const char *list, const char *what)
 {
-	return arena_printf(arena_of(facts), "%s%s%s", list, *list ? ", " : "", what);
+	return arena_printf(facts_arena(facts), "%s%s%s", list, *list ? ", " : "", what);
 }
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,

@@ -7,14 +7,9 @@
 static const char *const c_compilers[] = { "cc", "gcc", "clang", NULL };
 static const char *const cxx_compilers[] = { "c++", "g++", "clang++", NULL };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static const char *add(const struct facts *facts, const char *list, const char *what)
 {
-	return arena_printf(arena_of(facts), "%s%s%s", list, *list ? ", " : "", what);
+	return arena_printf(facts_arena(facts), "%s%s%s", list, *list ? ", " : "", what);
 }
 
 /* A variable may name the compiler. */

@@ -59,7 +59,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	for (size_t i = 0; problem && i < ARRAY_LEN(writers); i++) {
 		if (facts_dist(facts, NULL, writers[i].distribution) &&
 		    !is_sent_elsewhere(facts, i))
-			list = arena_printf((struct arena *)&facts->arena, "%s%s%s (%s; %s)", list,
+			list = arena_printf(facts_arena(facts), "%s%s%s (%s; %s)", list,
 					    *list ? ", " : "", writers[i].distribution,
 					    writers[i].what, writers[i].variables[0]);
 	}

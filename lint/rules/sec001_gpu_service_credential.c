@@ -6,7 +6,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		 struct error *err)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	(void)err;
 	for (size_t i = 0; i < count; i++) {
@@ -19,12 +19,11 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 
 			if (!s->service)
 				continue;
-			made = finding_add(found, rule, path, facts_layer(facts, nodes[i]), s->kind,
-					   "%s holds a credential: %s (%s)%s.", path, s->kind,
-					   s->masked,
-					   s->line ? arena_printf((struct arena *)&facts->arena,
-								  ", line %zu", s->line)
-						   : "");
+			made = finding_add(
+				found, rule, path, facts_layer(facts, nodes[i]), s->kind,
+				"%s holds a credential: %s (%s)%s.", path, s->kind, s->masked,
+				s->line ? arena_printf(facts_arena(facts), ", line %zu", s->line)
+					: "");
 
 			finding_evidence(found, made, "kind", s->kind);
 			finding_evidence(found, made, "masked", s->masked);

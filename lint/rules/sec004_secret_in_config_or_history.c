@@ -28,8 +28,7 @@ static const char *places_of(const struct facts *facts, size_t at)
 		const struct config_secret *other = &facts->config_secrets.items[i];
 
 		if (is_same(s, other))
-			places = arena_printf((struct arena *)&facts->arena, "%s, %s", places,
-					      other->key);
+			places = arena_printf(facts_arena(facts), "%s, %s", places, other->key);
 	}
 	return places;
 }

@@ -84,7 +84,7 @@ static void look_at(const struct facts *facts, const struct object *object, cons
 	if (!*path)
 		return; /* nothing at all is no element */
 	while (slice_cut(&rest, ':', &one)) {
-		const char *dir = arena_slice((struct arena *)&facts->arena, one);
+		const char *dir = arena_slice(facts_arena(facts), one);
 		const char *why = why_unsafe(facts, dir);
 
 		if (!why && is_build_dir(dir) && !facts_is_dir(facts, dir))

@@ -54,7 +54,7 @@ static void count_node(const struct facts *facts, const struct tree_node *node, 
 /* "deleted later 1.2 MiB, overwritten later 3 B; layer 1 1.2 MiB" */
 static const char *summary(const struct facts *facts, const struct dead *dead)
 {
-	struct arena *arena = (struct arena *)&facts->arena;
+	struct arena *arena = facts_arena(facts);
 	const char *text = "";
 	char size[32];
 

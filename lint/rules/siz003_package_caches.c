@@ -53,7 +53,7 @@ static void count_file(const struct facts *facts, const struct tree_node *node, 
 		dir = xstrndup(path, (size_t)(end - path));
 		cache = map_get(found, dir);
 		if (!cache) {
-			cache = arena_alloc((struct arena *)&facts->arena, sizeof(*cache));
+			cache = arena_alloc(facts_arena(facts), sizeof(*cache));
 			cache->what = caches[i].what;
 			cache->layer = facts_layer(facts, node);
 			map_put(found, dir, cache);
@@ -71,7 +71,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	cleanup_strbuf struct strbuf buf = { 0 };
 	const struct map_entry *sorted;
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	(void)err;
 	for (size_t i = 0; i < count; i++) {

@@ -15,11 +15,6 @@ static const struct {
 	{ "libcudart.so.", "nvidia-cuda-runtime", 2 }, { "libcupti.so.", "nvidia-cuda-cupti", 2 },
 };
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* The next line of METADATA that begins with `start`; false at the end of the headers. */
 static bool next_header(struct slice *rest, const char *start, struct slice *line)
 {
@@ -34,20 +29,20 @@ static bool next_header(struct slice *rest, const char *start, struct slice *lin
 static const char *pinned(const struct facts *facts, const struct package *framework,
 			  const char *distribution)
 {
-	const char *path = arena_printf(arena_of(facts), "%s/METADATA", framework->path);
+	const char *path = arena_printf(facts_arena(facts), "%s/METADATA", framework->path);
 	struct slice rest = facts_text(facts, path), line;
 	cleanup_free char *start = xasprintf("Requires-Dist: %s", distribution);
 
 	while (next_header(&rest, start, &line)) {
 		const char *text, *at;
 
-		text = arena_slice(arena_of(facts), line);
+		text = arena_slice(facts_arena(facts), line);
 		at = text + strlen(start);
 		at += strspn(at, "-cu0123456789");
 		at += strspn(at, " (");
 		if (!str_starts(at, "=="))
 			continue;
-		return arena_printf(arena_of(facts), "%.*s", (int)strspn(at + 2, "0123456789."),
+		return arena_printf(facts_arena(facts), "%.*s", (int)strspn(at + 2, "0123456789."),
 				    at + 2);
 	}
 	return NULL;
@@ -57,7 +52,7 @@ static const char *pinned(const struct facts *facts, const struct package *frame
 static const char *bound(const struct facts *facts, const struct package *framework,
 			 const char *distribution)
 {
-	const char *path = arena_printf(arena_of(facts), "%s/METADATA", framework->path);
+	const char *path = arena_printf(facts_arena(facts), "%s/METADATA", framework->path);
 	struct slice rest = facts_text(facts, path), line;
 	cleanup_free char *start = xasprintf("Requires-Dist: %s", distribution);
 
@@ -65,11 +60,11 @@ static const char *bound(const struct facts *facts, const struct package *framew
 		const char *text, *at;
 
 		line.len = MIN(line.len, strcspn((const char *)line.data, ";\n"));
-		text = arena_slice(arena_of(facts), line);
+		text = arena_slice(facts_arena(facts), line);
 		at = strstr(text, "=="); /* what was pinned is a bound, too */
 		at = at ? at : strstr(text, ">=");
 		if (at)
-			return arena_printf(arena_of(facts), "%.*s",
+			return arena_printf(facts_arena(facts), "%.*s",
 					    (int)strspn(at + 2, "0123456789."), at + 2);
 	}
 	return NULL;
@@ -151,7 +146,7 @@ static void check_openers(const struct rule *rule, const struct facts *facts,
 
 		if (!wheel)
 			continue;
-		opener = facts_object(facts, arena_printf(arena_of(facts), "%s/%s",
+		opener = facts_object(facts, arena_printf(facts_arena(facts), "%s/%s",
 							  path_dir(facts, wheel->path),
 							  openers[i].opener));
 		for (size_t k = 0; opener && k < ARRAY_LEN(pins); k++)
@@ -172,7 +167,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 {
 	const struct package *torch = wheel_in(facts, NULL, "torch");
 	const char *site = torch ? path_dir(facts, torch->path) : NULL;
-	const char *own = site ? arena_printf(arena_of(facts), "%s/torch/", site) : NULL;
+	const char *own = site ? arena_printf(facts_arena(facts), "%s/torch/", site) : NULL;
 
 	(void)err;
 	check_openers(rule, facts, found);

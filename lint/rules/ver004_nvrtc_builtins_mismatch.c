@@ -4,11 +4,6 @@
 #include "lint/rule.h"
 #include "lint/versions.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool is_nvrtc(const struct object *o)
 {
 	const char *name = o->elf->soname ? o->elf->soname : path_name(o->path);
@@ -26,7 +21,8 @@ static const char *others(const struct facts *facts, const struct object *o)
 
 		if (str_starts(path_name(path), "libnvrtc-builtins") &&
 		    !strstr(path_name(path), ".alt.") && str_equal(path_dir(facts, path), dir))
-			return arena_printf(arena_of(facts), "; %s is beside it", path_name(path));
+			return arena_printf(facts_arena(facts), "; %s is beside it",
+					    path_name(path));
 	}
 	return "";
 }
@@ -45,7 +41,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		version = library_version(facts, o);
 		if (!version)
 			continue;
-		name = arena_printf(arena_of(facts), "libnvrtc-builtins.so.%" PRIu64 ".%" PRIu64,
+		name = arena_printf(facts_arena(facts), "libnvrtc-builtins.so.%" PRIu64 ".%" PRIu64,
 				    dotted_number(version, 0), dotted_number(version, 1));
 		if (!companion_find(facts->loader, o, name, &hit))
 			finding_add(

@@ -35,7 +35,7 @@ static struct engines *group_of(struct engine_groups *groups, const char *versio
 static void group_engines(const struct facts *facts, struct engine_groups *out)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 	cleanup_strbuf struct strbuf path = { 0 };
 
 	for (size_t i = 0; i < count; i++) {

@@ -4,21 +4,16 @@
 #include "lint/rule.h"
 #include "manifests/dotted.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* A compat package that makes up for it; some boards may not use it, but the data center's may. */
 static bool compat_helps(const struct facts *facts, const struct floor *floor,
 			 const struct host_driver *driver)
 {
-	return compat_serves(facts, driver, arena_printf(arena_of(facts), "%u.0", floor->major));
+	return compat_serves(facts, driver, arena_printf(facts_arena(facts), "%u.0", floor->major));
 }
 
 static const char *fix_of(const struct facts *facts, const struct floor *floor)
 {
-	return arena_printf(arena_of(facts),
+	return arena_printf(facts_arena(facts),
 			    "Build on an older CUDA, add the compat package for CUDA %u (hosts "
 			    "with data-center GPUs), or raise the driver to %s.",
 			    floor->major, floor->driver ? floor->driver : "one of that CUDA");
@@ -37,13 +32,13 @@ static void check_floor(const struct rule *rule, const struct facts *facts, stru
 		floor_find_unbound(facts, &floor);
 	if (floor_met(facts, &floor, driver) || compat_helps(facts, &floor, driver))
 		return;
-	f = finding_add(found, rule, floor.object->path, facts_layer(facts, floor.object->node),
-			driver->text,
-			"%s %s%s, and CUDA %u needs driver %s or newer; %s is too old.",
-			floor.object->path, unbound ? "is of CUDA " : "needs ",
-			unbound ? arena_printf(arena_of(facts), "%u", floor.major) : floor.library,
-			floor.major, floor.driver ? floor.driver : "of that major",
-			host_driver_name(driver, arena_of(facts)));
+	f = finding_add(
+		found, rule, floor.object->path, facts_layer(facts, floor.object->node),
+		driver->text, "%s %s%s, and CUDA %u needs driver %s or newer; %s is too old.",
+		floor.object->path, unbound ? "is of CUDA " : "needs ",
+		unbound ? arena_printf(facts_arena(facts), "%u", floor.major) : floor.library,
+		floor.major, floor.driver ? floor.driver : "of that major",
+		host_driver_name(driver, facts_arena(facts)));
 	f->fix = fix_of(facts, &floor);
 	/* Whether anything opens it is not known. */
 	if (unbound)
@@ -64,18 +59,18 @@ static void check_dropped(const struct rule *rule, const struct facts *facts,
 			continue;
 		if (last && branch > last)
 			finding_add(found, rule, "", -1,
-				    arena_printf(arena_of(facts), "%s %s", driver->text,
+				    arena_printf(facts_arena(facts), "%s %s", driver->text,
 						 gpu->target.arch->sm),
 				    "%s no longer supports %s: branch %u is the last that does.",
-				    host_driver_name(driver, arena_of(facts)),
-				    host_gpu_name(gpu, arena_of(facts)), last);
+				    host_driver_name(driver, facts_arena(facts)),
+				    host_gpu_name(gpu, facts_arena(facts)), last);
 		else if (first && branch < first)
 			finding_add(found, rule, "", -1,
-				    arena_printf(arena_of(facts), "%s %s", driver->text,
+				    arena_printf(facts_arena(facts), "%s %s", driver->text,
 						 gpu->target.arch->sm),
 				    "%s does not know %s: branch %u is the first that does.",
-				    host_driver_name(driver, arena_of(facts)),
-				    host_gpu_name(gpu, arena_of(facts)), first);
+				    host_driver_name(driver, facts_arena(facts)),
+				    host_gpu_name(gpu, facts_arena(facts)), first);
 	}
 }
 

@@ -4,11 +4,6 @@
 #include "lint/stack_versions.h"
 #include "lint/versions.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 static bool has_gpu(const struct facts *facts, const struct table_texts *capabilities)
 {
 	for (size_t i = 0; i < facts->hosts.gpus.len; i++) {
@@ -46,12 +41,13 @@ static const char *what_of(const struct facts *facts, const struct known_bad *ro
 	const char *text = "";
 
 	if (framework)
-		text = arena_printf(arena_of(facts), "%s %s", framework->name, framework->version);
+		text = arena_printf(facts_arena(facts), "%s %s", framework->name,
+				    framework->version);
 	if (row->cudnn)
-		text = arena_printf(arena_of(facts), "%s%scuDNN %s", text, *text ? " with " : "",
+		text = arena_printf(facts_arena(facts), "%s%scuDNN %s", text, *text ? " with " : "",
 				    stack->cudnn);
 	if (row->cuda)
-		text = arena_printf(arena_of(facts), "%s%sCUDA %s", text, *text ? " with " : "",
+		text = arena_printf(facts_arena(facts), "%s%sCUDA %s", text, *text ? " with " : "",
 				    stack->cuda);
 	return text;
 }
@@ -63,7 +59,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	struct stack_versions stack;
 
 	(void)err;
-	stack_versions_find(facts, arena_of(facts), &stack);
+	stack_versions_find(facts, facts_arena(facts), &stack);
 	for (size_t i = 0; i < table->count; i++) {
 		const struct known_bad *row = &table->items[i];
 		const struct package *framework;

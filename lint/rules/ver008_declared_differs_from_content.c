@@ -5,11 +5,6 @@
 #include "lint/rule.h"
 #include "lint/versions.h"
 
-static struct arena *arena_of(const struct facts *facts)
-{
-	return (struct arena *)&facts->arena;
-}
-
 /* What a variable says about, and the library that shows it. */
 static const struct {
 	const char *variable, *library, *name;
@@ -41,7 +36,7 @@ static bool disagrees(const struct facts *facts, const char *library, const char
 		if (cuda_minor_compare(version, declared) == 0)
 			return false;
 		if (!any)
-			text = arena_printf(arena_of(facts), "%s is %s", o->path, version);
+			text = arena_printf(facts_arena(facts), "%s is %s", o->path, version);
 		any = true;
 	}
 	*out = text;
@@ -55,8 +50,8 @@ static void check_env(const struct rule *rule, const struct facts *facts, struct
 
 		if (!value || !strchr(value, '.'))
 			continue;
-		version = arena_printf(arena_of(facts), "%.*s", (int)strspn(value, "0123456789."),
-				       value);
+		version = arena_printf(facts_arena(facts), "%.*s",
+				       (int)strspn(value, "0123456789."), value);
 		if (*version && disagrees(facts, variables[i].library, version, &there))
 			finding_add(found, rule, "", -1, variables[i].variable, "%s=%s, but %s.",
 				    variables[i].variable, value, there);
@@ -66,12 +61,12 @@ static void check_env(const struct rule *rule, const struct facts *facts, struct
 /* "cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }, the first version in the file. */
 static const char *version_in(const struct facts *facts, struct slice text)
 {
-	const char *all = arena_slice(arena_of(facts), text), *at = strstr(all, "\"cuda\"");
+	const char *all = arena_slice(facts_arena(facts), text), *at = strstr(all, "\"cuda\"");
 
 	at = at ? strstr(at, "\"version\"") : NULL;
 	at = at ? strchr(at + 9, ':') : NULL;
 	at = at ? strchr(at, '"') : NULL;
-	return at ? arena_printf(arena_of(facts), "%.*s", (int)strspn(at + 1, "0123456789."),
+	return at ? arena_printf(facts_arena(facts), "%.*s", (int)strspn(at + 1, "0123456789."),
 				 at + 1)
 		  : NULL;
 }
@@ -103,7 +98,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 		 struct error *err)
 {
 	size_t count;
-	struct tree_node **nodes = tree_sorted((struct tree *)&facts->tree, &count);
+	struct tree_node **nodes = facts_nodes(facts, &count);
 
 	(void)err;
 	check_env(rule, facts, found);
