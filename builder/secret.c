@@ -96,11 +96,8 @@ static int take(const struct stack *stack, const struct stack_secret *wanted,
 	}
 	if (wanted->env)
 		return take_env(wanted->env, out, err);
-	if (wanted->src && *wanted->src != '/')
-		return take_file(arena_printf(arena, "%s/%s", stack->directory, wanted->src), out,
-				 err);
 	if (wanted->src)
-		return take_file(wanted->src, out, err);
+		return take_file(stack_path(stack, wanted->src, arena), out, err);
 	return error_set(
 		err, ERROR_USAGE,
 		"it is not given; add --secret id=%s,src=FILE or --secret id=%s,env=VARIABLE",

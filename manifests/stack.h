@@ -247,6 +247,11 @@ void stacks_release(struct stacks *stacks);
  */
 void stack_print(const struct stack *stack, struct strbuf *out);
 
+/*
+ * A path of the manifest as the program is to open it: one that is not absolute begins beside the
+ * manifest. `path` itself or in `arena`.
+ */
+const char *stack_path(const struct stack *stack, const char *path, struct arena *arena);
 /* The source or stage of that name, or NULL. */
 const struct stack_source *stack_source(const struct stack *stack, const char *id);
 const struct stack_stage *stack_stage(const struct stack *stack, const char *name);

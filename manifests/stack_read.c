@@ -19,6 +19,13 @@ static const char *directory_of(const char *file, struct arena *arena)
 	return slash == file ? "/" : arena_slice(arena, slice_of(file, (size_t)(slash - file)));
 }
 
+const char *stack_path(const struct stack *stack, const char *path, struct arena *arena)
+{
+	const char *folder = stack->directory && *stack->directory ? stack->directory : ".";
+
+	return path[0] == '/' ? path : arena_printf(arena, "%s/%s", folder, path);
+}
+
 /* What all variants begin with. */
 static void begin(const char *file, struct stack *out)
 {

@@ -6,64 +6,7 @@
 #include "builder/sources/apt_open.h"
 #include "builder/sources/deb_resolve.h"
 #include "builder/sources/driver_package.h"
-
-static const struct {
-	const char *architecture, *debian, *machine, *sbsa;
-} archs[] = {
-	{ "amd64", "amd64", "x86_64", "x86_64" },
-	{ "arm64", "arm64", "aarch64", "sbsa" },
-	{ "ppc64le", "ppc64el", "ppc64le", "ppc64le" },
-	{ "riscv64", "riscv64", "riscv64", "riscv64" },
-};
-
-static size_t arch_row(const struct platform *platform)
-{
-	size_t i = 0;
-
-	while (i < ARRAY_LEN(archs) && !str_equal(archs[i].architecture, platform->architecture))
-		i++;
-	return i;
-}
-
-const char *apt_debian_arch(const struct platform *platform)
-{
-	size_t row = arch_row(platform);
-
-	return row < ARRAY_LEN(archs) && str_equal(platform->os, "linux") ? archs[row].debian
-									  : NULL;
-}
-
-char *apt_fill_url(const char *url, const struct platform *platform)
-{
-	size_t row = arch_row(platform);
-	struct strbuf out = { 0 };
-
-	while (*url) {
-		const char *value = NULL;
-		size_t n = 0;
-
-		if (*url != '{') {
-			strbuf_addc(&out, *url++);
-			continue;
-		}
-		if (row < ARRAY_LEN(archs)) {
-			if (str_starts(url, "{arch}"))
-				n = strlen("{arch}"), value = archs[row].machine;
-			else if (str_starts(url, "{debarch}"))
-				n = strlen("{debarch}"), value = archs[row].debian;
-			else if (str_starts(url, "{sbsa}"))
-				n = strlen("{sbsa}"), value = archs[row].sbsa;
-		}
-		if (!value) {
-			strbuf_release(&out);
-			return NULL;
-		}
-		strbuf_adds(&out, value);
-		url += n;
-	}
-	strbuf_adds(&out, "");
-	return strbuf_steal(&out);
-}
+#include "builder/sources/source_url.h"
 
 /* A root, and how it came to be one. */
 struct request_root {
@@ -453,7 +396,7 @@ static struct apt_session *open_session(const struct apt_machine *machine,
 					const struct source_request *requests, size_t count,
 					struct error *err)
 {
-	const char *arch = apt_debian_arch(&context->platform);
+	cleanup_free char *arch = source_url_fill("{debarch}", &context->platform);
 	struct apt_session *s;
 
 	if (!arch) {
@@ -471,7 +414,7 @@ static struct apt_session *open_session(const struct apt_machine *machine,
 	s = xcalloc(1, sizeof(*s));
 	s->machine = *machine;
 	s->context = context;
-	s->arch = arch;
+	s->arch = arena_strdup(&s->own.arena, arch);
 	s->access = (struct apt_access){ .store = context->store,
 					 .http = context->http,
 					 .now = machine->now };

@@ -21,10 +21,4 @@ int apt_offers_on(const struct apt_machine *machine, const struct source_context
 		  const struct stack_source *source, const char *name,
 		  const struct version_wish *wish, const char **out, struct error *err) MUST_USE;
 
-/* "amd64" for linux/amd64, "arm64" for linux/arm64, …; NULL for what Debian does not have. */
-const char *apt_debian_arch(const struct platform *platform);
-/* `url` with {arch}, {debarch} and {sbsa} filled in; heap. NULL when another {word} stands in it.
- */
-char *apt_fill_url(const char *url, const struct platform *platform);
-
 #endif

@@ -1,4 +1,5 @@
 #include "builder/sources/apt_open.h"
+#include "builder/sources/source_url.h"
 
 #include "base/fs.h"
 
@@ -327,20 +328,11 @@ static int add_explicit(struct apt_session *s, const struct stack_source *source
 			"source '%s': a suite that ends in \"/\" (a flat repository) takes "
 			"no components, any other needs them",
 			source->id);
-	url = apt_fill_url(source->url, &s->context->platform);
+	url = source_url(s->context, source, err);
 	if (!url)
-		return stack_error(
-			stack, source->place, err,
-			"source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
-			"in",
-			source->id);
+		return -1;
 	entry.uri = arena_printf(&s->own.arena, "%s%s", url, str_ends(url, "/") ? "" : "/");
-	path = source->signed_by[0] == '/'
-		       ? source->signed_by
-		       : arena_printf(&s->own.arena, "%s/%s",
-				      stack->directory && *stack->directory ? stack->directory
-									    : ".",
-				      source->signed_by);
+	path = stack_path(stack, source->signed_by, &s->own.arena);
 	if (add_repository(s, source, &entry, &keys, NULL, NULL, err) < 0)
 		return err->code == ERROR_USAGE ? -1 : error_wrap(err, "source '%s'", source->id);
 	return 0;

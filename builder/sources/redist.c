@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "builder/sources/apt.h"
+#include "builder/sources/source_url.h"
 #include "formats/json.h"
 #include "manifests/dotted.h"
 #include "manifests/embedded.h"
@@ -274,7 +275,7 @@ static int read_catalog(const struct source_context *context, const struct stack
 int redist_catalog_get(const struct source_context *context, const struct stack_source *source,
 		       const struct redist_catalog **out, struct error *err)
 {
-	cleanup_free char *url = apt_fill_url(source->url, &context->platform);
+	cleanup_free char *url = NULL;
 	struct redist_catalog *c;
 
 	if (!context->cuda)
@@ -283,12 +284,9 @@ int redist_catalog_get(const struct source_context *context, const struct stack_
 			"source '%s' of type redist needs stack.cuda: it says the folder "
 			"/usr/local/cuda-X.Y and the variant of the archives",
 			source->id);
+	url = source_url(context, source, err);
 	if (!url)
-		return stack_error(
-			context->stack, source->place, err,
-			"source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
-			"in, for amd64 and arm64",
-			source->id);
+		return -1;
 	for (size_t i = 0; i < context->redist->len; i++) {
 		c = context->redist->items[i];
 		if (str_equal(c->source, source->id) && str_starts(c->folder, url) &&

@@ -15,6 +15,7 @@
 #include "builder/sources/driver_package.h"
 #include "builder/sources/package_source.h"
 #include "builder/sources/rpmmd_solv.h"
+#include "builder/sources/source_url.h"
 #include "formats/compress.h"
 
 enum { SPEC_LIMIT = 255, SHOWN = 6 };
@@ -132,25 +133,20 @@ static int open_source(struct rpm_session *s, const struct stack_source *source,
 {
 	const struct stack *stack = s->context->stack;
 	struct rpm_repo *r = xcalloc(1, sizeof(*r));
-	cleanup_free char *url = apt_fill_url(source->url, &s->context->platform);
-	const char *key = source->gpgkey, *folder = stack->directory;
+	cleanup_free char *url = source_url(s->context, source, err);
+	const char *key;
 
 	vec_push(&s->repos, r);
 	r->source = source;
 	if (!url)
-		return stack_error(
-			stack, source->place, err,
-			"source '%s': url: only {arch}, {debarch} and {sbsa} can be filled "
-			"in",
-			source->id);
-	if (!key)
+		return -1;
+	if (!source->gpgkey)
 		return stack_error(
 			stack, source->place, err,
 			"source '%s': an rpm-md source needs gpgkey: the file with the key "
 			"of the repository",
 			source->id);
-	if (key[0] != '/')
-		key = arena_printf(&s->arena, "%s/%s", folder && *folder ? folder : ".", key);
+	key = stack_path(stack, source->gpgkey, &s->arena);
 	if (rpmmd_repository_open(&s->access, url, key, &r->repository, err) < 0 ||
 	    rpmmd_index_parse(strbuf_slice(&r->repository.repomd), r->repository.display,
 			      &r->repository.arena, &r->index, err) < 0)
@@ -610,7 +606,7 @@ void rpm_sessions_release(struct rpm_sessions *sessions)
 /* The session of the platform: kept where the context has a place for it, else the caller's. */
 static struct rpm_session *open_session(const struct source_context *context, struct error *err)
 {
-	cleanup_free char *machine = apt_fill_url("{arch}", &context->platform);
+	cleanup_free char *machine = source_url_fill("{arch}", &context->platform);
 	struct rpm_session *s;
 
 	if (!machine) {

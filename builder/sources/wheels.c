@@ -252,12 +252,6 @@ static int take_report(struct resolving *r, const json_t *report, struct error *
 	return 0;
 }
 
-/* The path of a lock file that the manifest names, and its folder. */
-static char *beside_manifest(const struct resolving *r, const char *path)
-{
-	return path[0] == '/' ? xstrdup(path) : fs_join(r->context->stack->directory, path);
-}
-
 /* The address of a wheel that lies at a path relative to its lock file. */
 static int path_url(const struct pylock_wheel *wheel, const char *lock, struct arena *arena,
 		    const char **out, struct error *err)
@@ -315,7 +309,7 @@ static int take_locked(struct resolving *r, const struct pylock_wheel *wheel, co
 
 static int read_pylock(struct resolving *r, const struct stack_package *p, struct error *err)
 {
-	cleanup_free char *path = beside_manifest(r, p->requirements);
+	const char *path = stack_path(r->context->stack, p->requirements, &r->arena);
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct error cause = { 0 };
 	size_t first = r->pylock.len;
@@ -323,8 +317,8 @@ static int read_pylock(struct resolving *r, const struct stack_package *p, struc
 	if (fs_read(AT_FDCWD, path, LOCK_BYTES_MAX, &text, &cause) < 0)
 		return stack_error(r->context->stack, p->place, err, "requirements: %s",
 				   cause.text);
-	if (pylock_parse(strbuf_slice(&text), arena_strdup(&r->arena, path), &r->target,
-			 r->context->out, &r->arena, &r->pylock, err) < 0)
+	if (pylock_parse(strbuf_slice(&text), path, &r->target, r->context->out, &r->arena,
+			 &r->pylock, err) < 0)
 		return -1;
 	for (size_t i = first; i < r->pylock.len; i++) {
 		if (take_locked(r, &r->pylock.items[i], path, err) < 0)

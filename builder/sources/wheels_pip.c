@@ -161,13 +161,6 @@ static void option(struct pip_call *call, const char *name, const char *value)
 	argument(call, value);
 }
 
-static const char *beside_manifest(struct pip_call *call, const char *path)
-{
-	return path[0] == '/'
-		       ? path
-		       : arena_printf(&call->arena, "%s/%s", call->context->stack->directory, path);
-}
-
 /*
  * pip takes a platform literally, so every tag from the image's glibc down has to be named. The
  * oldest that exists for x86_64 is 2.5 (manylinux1), for aarch64 2.17 (manylinux2014).
@@ -202,7 +195,8 @@ static void source_arguments(struct pip_call *call)
 	} else if (source->path) {
 		argument(call, "--isolated");
 		argument(call, "--no-index");
-		option(call, "--find-links", beside_manifest(call, source->path));
+		option(call, "--find-links",
+		       stack_path(call->context->stack, source->path, &call->arena));
 	}
 }
 
@@ -278,7 +272,8 @@ static void build_arguments(struct pip_call *call)
 		const struct stack_package *p = &call->request->packages[i];
 
 		if (p->requirements)
-			option(call, "-r", beside_manifest(call, p->requirements));
+			option(call, "-r",
+			       stack_path(call->context->stack, p->requirements, &call->arena));
 		else
 			argument(call, p->spec);
 	}
@@ -287,7 +282,7 @@ static void build_arguments(struct pip_call *call)
 static int check_requirements(struct pip_call *call, const struct stack_package *p,
 			      struct error *err)
 {
-	const char *path = beside_manifest(call, p->requirements);
+	const char *path = stack_path(call->context->stack, p->requirements, &call->arena);
 	struct error cause = { 0 };
 	bool hashes;
 
@@ -321,7 +316,7 @@ static int check_request(struct pip_call *call, struct error *err)
 	const struct stack_source *source = call->request->source;
 
 	if (source->path) {
-		const char *path = beside_manifest(call, source->path);
+		const char *path = stack_path(call->context->stack, source->path, &call->arena);
 		struct stat st;
 
 		if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))

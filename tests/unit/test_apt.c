@@ -3,6 +3,7 @@
 #include "base/process.h"
 #include "builder/sources/apt.h"
 #include "builder/sources/deb_universe.h"
+#include "builder/sources/source_url.h"
 #include "tests/support/http_server.h"
 
 #define FIXTURES "tests/fixtures/apt/"
@@ -728,7 +729,7 @@ static void test_addresses_are_filled_in_per_platform(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct platform p = { .os = "linux", .architecture = cases[i].arch };
-		cleanup_free char *got = apt_fill_url(cases[i].url, &p);
+		cleanup_free char *got = source_url_fill(cases[i].url, &p);
 
 		if (cases[i].want)
 			assert_string_equal(got, cases[i].want);
