@@ -90,6 +90,11 @@ int pkgdb_conda(struct slice text, struct arena *arena, struct pkgdb *out,
 struct pkgdb_package *pkgdb_add(struct pkgdb *out, const char *kind, struct error *err);
 /* False for what cannot be a name or version: empty, over 256 bytes, or not printable ASCII. */
 bool pkgdb_is_word(struct slice text);
+/*
+ * One header of many was bad, for what is in *own: *err and *rc keep the first, or the limit that
+ * was met. False: the reading ends here.
+ */
+bool pkgdb_rpm_goes_on(const struct error *own, int *rc, struct error *err);
 int pkgdb_rpm_sqlite(struct slice bytes, const struct pkgdb_taker *taker,
 		     struct error *err) MUST_USE;
 int pkgdb_rpm_ndb(struct slice bytes, const struct pkgdb_taker *taker, struct error *err) MUST_USE;

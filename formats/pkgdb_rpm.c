@@ -88,6 +88,14 @@ static bool is_bdb(struct slice bytes)
 	return !r.bad && (magic == 0x00061561 || magic == 0x61150600);
 }
 
+bool pkgdb_rpm_goes_on(const struct error *own, int *rc, struct error *err)
+{
+	if (*rc == 0 || own->code == ERROR_LIMIT)
+		*err = *own;
+	*rc = -1;
+	return own->code != ERROR_LIMIT;
+}
+
 int pkgdb_rpm_each(struct slice bytes, const struct pkgdb_taker *taker, struct error *err)
 {
 	if (slice_starts(bytes, "SQLite format 3"))

@@ -116,12 +116,8 @@ static int read_page(struct database *d, uint32_t number, const struct pkgdb_tak
 	for (uint64_t i = 1; i < items; i += 2) {
 		uint64_t at = number_at(&page, PAGE_HEAD + 2 * i, 2);
 
-		if (read_value(d, &page, at, taker, &own) == 0)
-			continue;
-		if (rc == 0)
-			*err = own;
-		rc = -1;
-		if (own.code == ERROR_LIMIT || page.bad)
+		if (read_value(d, &page, at, taker, &own) < 0 &&
+		    (!pkgdb_rpm_goes_on(&own, &rc, err) || page.bad))
 			break;
 	}
 	return rc;
@@ -148,12 +144,7 @@ int pkgdb_rpm_bdb(struct slice bytes, const struct pkgdb_taker *taker, struct er
 	for (uint32_t i = 1; i <= d.pages && bytes.len >= 2 * (size_t)d.page_bytes; i++) {
 		struct error own = { 0 };
 
-		if (read_page(&d, i, taker, &own) == 0)
-			continue;
-		if (rc == 0)
-			*err = own;
-		rc = -1;
-		if (own.code == ERROR_LIMIT)
+		if (read_page(&d, i, taker, &own) < 0 && !pkgdb_rpm_goes_on(&own, &rc, err))
 			break;
 	}
 	return rc;

@@ -61,12 +61,8 @@ int pkgdb_rpm_ndb(struct slice bytes, const struct pkgdb_taker *taker, struct er
 		reader_u32(&r); /* blocks */
 		if (magic != MAGIC_SLOT)
 			return error_set(err, ERROR_FORMAT, "ndb: no slot where one must be");
-		if (!package || read_blob(bytes, package, block, taker, &own) == 0)
-			continue;
-		if (rc == 0)
-			*err = own;
-		rc = -1;
-		if (own.code == ERROR_LIMIT)
+		if (package && read_blob(bytes, package, block, taker, &own) < 0 &&
+		    !pkgdb_rpm_goes_on(&own, &rc, err))
 			break;
 	}
 	return rc;

@@ -105,32 +105,18 @@ static int check_table(struct source *s, struct error *err)
 
 static int read_rows(struct source *s, const struct pkgdb_taker *taker, struct error *err)
 {
-	struct error first = { 0 };
-	bool damaged = false;
-	int rc;
+	int step, rc = 0;
 
-	while ((rc = sqlite3_step(s->rows)) == SQLITE_ROW) {
-		struct error ignored = { 0 };
+	while ((step = sqlite3_step(s->rows)) == SQLITE_ROW) {
+		struct error own = { 0 };
 		const void *blob = sqlite3_column_blob(s->rows, 0);
 		int len = sqlite3_column_bytes(s->rows, 0);
 
-		if (taker->take(taker->user, slice_of(blob, len > 0 ? (size_t)len : 0), &ignored) ==
-		    0)
-			continue;
-		if (ignored.code == ERROR_LIMIT) {
-			*err = ignored;
+		if (taker->take(taker->user, slice_of(blob, len > 0 ? (size_t)len : 0), &own) < 0 &&
+		    !pkgdb_rpm_goes_on(&own, &rc, err))
 			return -1;
-		}
-		if (!damaged)
-			first = ignored;
-		damaged = true;
 	}
-	if (rc != SQLITE_DONE)
-		return sqlite_error(s, err);
-	if (!damaged)
-		return 0;
-	*err = first;
-	return -1;
+	return step == SQLITE_DONE ? rc : sqlite_error(s, err);
 }
 
 int pkgdb_rpm_sqlite(struct slice bytes, const struct pkgdb_taker *taker, struct error *err)
