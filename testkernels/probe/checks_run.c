@@ -91,9 +91,9 @@ void run_nvml(const struct check *check)
 		return;
 	text = dlopen("libnvidia-ml.so.1", RTLD_NOW) ? NULL : dlerror();
 	if (text && strncmp(text, "libnvidia-ml.so.1: cannot open", 30) == 0)
-		gpu_skip(check, "not-requested",
-			 "libnvidia-ml.so.1 was not injected: NVIDIA_DRIVER_CAPABILITIES lacks "
-			 "\"utility\"");
+		result_skip(check, "not-requested",
+			    "libnvidia-ml.so.1 was not injected: NVIDIA_DRIVER_CAPABILITIES lacks "
+			    "\"utility\"");
 	else
 		nvml_test(check);
 }
@@ -137,7 +137,7 @@ void run_vadd_cubin(const struct check *check)
 	put_text(text, sizeof(text), "the test carries no machine code for capability %d.%d",
 		 g.major, g.minor);
 	if (!image) {
-		gpu_skip(check, "device-lacks-feature", text);
+		result_skip(check, "device-lacks-feature", text);
 		return;
 	}
 	put_text(text, sizeof(text), "sm_%d", sm);

@@ -15,17 +15,6 @@ bool library_lacks(const struct check *check, const char *library, const char *f
 	return false;
 }
 
-bool gpu_skip(const struct check *check, const char *reason, const char *text)
-{
-	struct say s;
-
-	result_begin(&s, check, "skip");
-	say_str(&s, "reason", reason);
-	say_str(&s, "message", text);
-	say_end(&s);
-	return false;
-}
-
 void gpu_pass(const struct check *check, void *handle, const char *key, long count)
 {
 	struct say s;

@@ -54,8 +54,6 @@ bool gpu_refused(const struct gpu *g, const char *call, int code);
 bool library_refused(const struct check *check, void *handle, const char *domain, const char *call,
 		     int code, const char *text);
 bool library_lacks(const struct check *check, const char *library, const char *function);
-/* A device or a driver without the feature, one device alone: `reason` as the report has it. */
-bool gpu_skip(const struct check *check, const char *reason, const char *text);
 /* The line of a test that passed; `handle` is the library under test, `count` of what `key` says.
  */
 void gpu_pass(const struct check *check, void *handle, const char *key, long count);

@@ -91,6 +91,10 @@ void result_fail_call(const struct check *check, const char *domain, const char 
 /* The whole line, for what failed otherwise; `kind` is a word for programs ("dlopen"). */
 void result_fail(const struct check *check, const char *kind, const char *text);
 
+/* The whole line, for what cannot be tested here, such as a device without the feature: `reason` is
+ * a word for programs ("single-gpu"). Always false, for those who return that. */
+bool result_skip(const struct check *check, const char *reason, const char *text);
+
 /* Printf into `out`, always terminated. */
 void put_text(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

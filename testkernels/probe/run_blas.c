@@ -215,7 +215,7 @@ static void run_cublaslt(const struct check *check, const struct lt_type *type)
 	if (!gpu_begin(check, &g))
 		return;
 	if (10 * g.major + g.minor < type->capability)
-		gpu_skip(check, "device-lacks-feature", type->lacking);
+		result_skip(check, "device-lacks-feature", type->lacking);
 	else if (cublaslt_open(check, check->args[0], &lt))
 		lt_test(&g, &lt, type);
 }

@@ -125,8 +125,8 @@ static bool graph_load(const struct gpu *g, struct graph_api *api)
 
 	api->handle = g->d.handle;
 	GPU_API_GRAPH(API_LOAD)
-	return !missing || gpu_skip(g->check, "device-lacks-feature",
-				    "the driver is from before 11.4 and has not these graphs");
+	return !missing || result_skip(g->check, "device-lacks-feature",
+				       "the driver is from before 11.4 and has not these graphs");
 }
 
 #define GRAPH_TRY(call, name)                                  \
@@ -189,8 +189,8 @@ static bool managed_test(struct gpu *g)
 
 	GPU_TRY(g, device_attribute, &can, DEVICE_MANAGED_MEMORY, 0);
 	if (!can)
-		return gpu_skip(g->check, "device-lacks-feature",
-				"the device has no managed memory");
+		return result_skip(g->check, "device-lacks-feature",
+				   "the device has no managed memory");
 	if (!gpu_kernel(g, "vectoradd", &function))
 		return false;
 	GPU_TRY(g, alloc_managed, &block, BYTES, MANAGED_GLOBAL);

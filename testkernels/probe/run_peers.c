@@ -54,7 +54,7 @@ static bool peers_test(struct gpu *g)
 	struct say s;
 
 	if (count < 2)
-		return gpu_skip(g->check, "single-gpu", "one device is visible");
+		return result_skip(g->check, "single-gpu", "one device is visible");
 	for (int i = 0; i < count; i++) {
 		if (!peer_open(g, i, &peers[i]))
 			return false;

@@ -156,12 +156,24 @@ void result_fail_call(const struct check *check, const char *domain, const char 
 	say_end(&s);
 }
 
-void result_fail(const struct check *check, const char *kind, const char *text)
+static void result_text(const struct check *check, const char *status, const char *key,
+			const char *word, const char *text)
 {
 	struct say s;
 
-	result_begin(&s, check, "fail");
-	say_str(&s, "kind", kind);
+	result_begin(&s, check, status);
+	say_str(&s, key, word);
 	say_str(&s, "message", text);
 	say_end(&s);
+}
+
+void result_fail(const struct check *check, const char *kind, const char *text)
+{
+	result_text(check, "fail", "kind", kind, text);
+}
+
+bool result_skip(const struct check *check, const char *reason, const char *text)
+{
+	result_text(check, "skip", "reason", reason, text);
+	return false;
 }
