@@ -58,23 +58,14 @@ static bool is_last(const struct locking *l, const struct stack_stage *stage)
 	return stage == &l->stack->stages[l->stack->stage_count - 1];
 }
 
-static bool names_python_packages(const struct locking *l, const struct stack_stage *stage)
+/* Whether a stage names packages of a source of that type. */
+static bool takes_from(const struct locking *l, const struct stack_stage *stage,
+		       enum stack_source_type type)
 {
 	for (size_t i = 0; i < stage->package_count; i++) {
 		const struct stack_source *s = stack_source(l->stack, stage->packages[i].source);
 
-		if (s && s->type == SOURCE_WHEELS)
-			return true;
-	}
-	return false;
-}
-
-static bool takes_folders(const struct locking *l, const struct stack_stage *stage)
-{
-	for (size_t i = 0; i < stage->package_count; i++) {
-		const struct stack_source *s = stack_source(l->stack, stage->packages[i].source);
-
-		if (s && s->type == SOURCE_DIR)
+		if (s && s->type == type)
 			return true;
 	}
 	return false;
@@ -86,7 +77,7 @@ static bool is_toolkit(const struct locking *l, const struct stack_stage *stage)
 	if (stage->profile == PROFILE_DEVEL || l->stack->stack.libraries == LIBRARIES_SYSTEM)
 		return true;
 	return l->stack->stack.libraries == LIBRARIES_AUTO && !l->stack->stack.framework.count &&
-	       !names_python_packages(l, stage);
+	       !takes_from(l, stage, SOURCE_WHEELS);
 }
 
 /* What the user names of a source, and for wheels what the stack section wants beside it. */
@@ -134,7 +125,7 @@ static int wanted_components(const struct locking *l, const struct stack_stage *
 
 	if (!l->cuda)
 		return 0;
-	if (takes_folders(l, stage) && !has_packages(l->stack)) {
+	if (takes_from(l, stage, SOURCE_DIR) && !has_packages(l->stack)) {
 		if (l->request->out)
 			out_verbose(l->request->out, "stage %s: CUDA %s is taken from its folders",
 				    stage->name, l->cuda);

@@ -4,6 +4,29 @@
 
 #include "base/alloc.h"
 
+void node_set_list(struct node *out, const struct node *items, size_t count, struct arena *arena)
+{
+	struct node *kept = arena_array(arena, count, sizeof(*kept));
+
+	if (count)
+		memcpy(kept, items, count * sizeof(*kept));
+	out->type = NODE_LIST;
+	out->items = kept;
+	out->count = count;
+}
+
+void node_set_map(struct node *out, const struct node_pair *pairs, size_t count,
+		  struct arena *arena)
+{
+	struct node_pair *kept = arena_array(arena, count, sizeof(*kept));
+
+	if (count)
+		memcpy(kept, pairs, count * sizeof(*kept));
+	out->type = NODE_MAP;
+	out->pairs = kept;
+	out->count = count;
+}
+
 const struct node *node_get(const struct node *map, const char *key)
 {
 	if (map->type != NODE_MAP)

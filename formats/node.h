@@ -28,6 +28,10 @@ struct node_pair {
 	struct node value;
 };
 
+/* Make it a list or a map, of copies in `arena`; for parsers. */
+void node_set_list(struct node *out, const struct node *items, size_t count, struct arena *arena);
+void node_set_map(struct node *out, const struct node_pair *pairs, size_t count,
+		  struct arena *arena);
 /* The value of `key` in a map, or NULL. */
 const struct node *node_get(const struct node *map, const char *key);
 /* "a map", "a list", "text", "nothing": for error texts. */

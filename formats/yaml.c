@@ -198,15 +198,8 @@ static int read_list(struct parser *p, const yaml_event_t *start, unsigned depth
 		rc = read_node(p, &event, depth + 1, vec_add(&items), err);
 		yaml_event_delete(&event);
 	}
-	if (rc == 0) {
-		struct node *kept = arena_array(p->arena, items.len, sizeof(*kept));
-
-		if (items.len)
-			memcpy(kept, items.items, items.len * sizeof(*kept));
-		out->type = NODE_LIST;
-		out->items = kept;
-		out->count = items.len;
-	}
+	if (rc == 0)
+		node_set_list(out, items.items, items.len, p->arena);
 	vec_release(&items);
 	return rc;
 }
@@ -273,15 +266,8 @@ static int read_map(struct parser *p, const yaml_event_t *start, unsigned depth,
 		rc = read_pair(p, &event, depth, &seen, vec_add(&pairs), err);
 		yaml_event_delete(&event);
 	}
-	if (rc == 0) {
-		struct node_pair *kept = arena_array(p->arena, pairs.len, sizeof(*kept));
-
-		if (pairs.len)
-			memcpy(kept, pairs.items, pairs.len * sizeof(*kept));
-		out->type = NODE_MAP;
-		out->pairs = kept;
-		out->count = pairs.len;
-	}
+	if (rc == 0)
+		node_set_map(out, pairs.items, pairs.len, p->arena);
 	vec_release(&pairs);
 	return rc;
 }

@@ -179,15 +179,8 @@ static int scan_list(struct scanner *s, unsigned depth, struct node *out, struct
 		if (rc < 0)
 			break;
 	}
-	if (rc == 0) {
-		struct node *kept = arena_array(s->arena, items.len, sizeof(*kept));
-
-		if (items.len)
-			memcpy(kept, items.items, items.len * sizeof(*kept));
-		out->type = NODE_LIST;
-		out->items = kept;
-		out->count = items.len;
-	}
+	if (rc == 0)
+		node_set_list(out, items.items, items.len, s->arena);
 	vec_release(&items);
 	return rc;
 }
@@ -215,15 +208,8 @@ static int scan_map(struct scanner *s, unsigned depth, struct node *out, struct 
 		if (rc < 0)
 			break;
 	}
-	if (rc == 0) {
-		struct node_pair *kept = arena_array(s->arena, pairs.len, sizeof(*kept));
-
-		if (pairs.len)
-			memcpy(kept, pairs.items, pairs.len * sizeof(*kept));
-		out->type = NODE_MAP;
-		out->pairs = kept;
-		out->count = pairs.len;
-	}
+	if (rc == 0)
+		node_set_map(out, pairs.items, pairs.len, s->arena);
 	vec_release(&pairs);
 	return rc;
 }

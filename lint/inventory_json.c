@@ -133,11 +133,38 @@ static const char *kind_name(enum fatbin_kind kind)
 	return "machine code";
 }
 
-static json_t *code_json(const struct gpu_code *code)
+/* What a file's facts say of it; NULL: nothing. */
+typedef json_t *file_json_fn(const struct file_facts *f);
+
+/* The path of each file of which something is said, and that under `key`. */
+static json_t *files_json(const struct facts *facts, const char *key, file_json_fn *say)
 {
+	size_t count;
+	struct tree_node **nodes = facts_nodes(facts, &count);
 	json_t *out = json_array();
 
-	for (size_t i = 0; i < code->count; i++) {
+	for (size_t i = 0; i < count; i++) {
+		const struct file_facts *f =
+			nodes[i]->entry.type == TAR_FILE ? node_facts(nodes[i]) : NULL;
+		json_t *said = f ? say(f) : NULL, *one;
+
+		if (!said)
+			continue;
+		one = json_object();
+		put(one, "path", facts_path(facts, nodes[i]));
+		json_put(one, key, said);
+		json_push(out, one);
+	}
+	return out;
+}
+
+/* GPU code of an ELF file or of one on its own. */
+static json_t *gpu_json(const struct file_facts *f)
+{
+	const struct gpu_code *code = f->elf ? f->elf->gpu : f->gpu;
+	json_t *out = code && code->count ? json_array() : NULL;
+
+	for (size_t i = 0; out && i < code->count; i++) {
 		const struct gpu_row *row = &code->rows[i];
 		char suffix[2] = { row->suffix, '\0' };
 		cleanup_free char *arch = xasprintf("sm_%u%s", row->sm, suffix);
@@ -159,24 +186,7 @@ static json_t *code_json(const struct gpu_code *code)
 
 json_t *inventory_gpu(const struct facts *facts)
 {
-	size_t count;
-	struct tree_node **nodes = facts_nodes(facts, &count);
-	json_t *out = json_array();
-
-	for (size_t i = 0; i < count; i++) {
-		const struct file_facts *f =
-			nodes[i]->entry.type == TAR_FILE ? node_facts(nodes[i]) : NULL;
-		const struct gpu_code *code = !f ? NULL : f->elf ? f->elf->gpu : f->gpu;
-		json_t *one;
-
-		if (!code || !code->count)
-			continue;
-		one = json_object();
-		put(one, "path", facts_path(facts, nodes[i]));
-		json_put(one, "code", code_json(code));
-		json_push(out, one);
-	}
-	return out;
+	return files_json(facts, "code", gpu_json);
 }
 
 static json_t *texts(const char *const *items, size_t count)
@@ -355,9 +365,6 @@ static json_t *config_json(const struct image_config *config)
 	return out;
 }
 
-/* What a file's facts say of it; NULL: nothing. */
-typedef json_t *file_json_fn(const struct file_facts *f);
-
 /* First lines of scripts: what a runtime starts for them. */
 static json_t *interpreter_json(const struct file_facts *f)
 {
@@ -368,28 +375,6 @@ static json_t *interpreter_json(const struct file_facts *f)
 static json_t *tensorrt_json(const struct file_facts *f)
 {
 	return f->engine ? json_text(f->engine) : NULL;
-}
-
-/* The path of each file of which something is said, and that under `key`. */
-static json_t *files_json(const struct facts *facts, const char *key, file_json_fn *say)
-{
-	size_t count;
-	struct tree_node **nodes = facts_nodes(facts, &count);
-	json_t *out = json_array();
-
-	for (size_t i = 0; i < count; i++) {
-		const struct file_facts *f =
-			nodes[i]->entry.type == TAR_FILE ? node_facts(nodes[i]) : NULL;
-		json_t *said = f ? say(f) : NULL, *one;
-
-		if (!said)
-			continue;
-		one = json_object();
-		put(one, "path", facts_path(facts, nodes[i]));
-		json_put(one, key, said);
-		json_push(out, one);
-	}
-	return out;
 }
 
 static json_t *dead_json(const struct facts *facts)

@@ -120,18 +120,25 @@ static int take_license(struct opening *o, struct error *err)
 	return 0;
 }
 
-static bool is_signature(const struct opening *o, const char *path)
+/* Is it one of these files of the .dist-info? */
+static bool is_meta(const struct opening *o, const char *path, const char *const *names)
 {
-	static const char *const names[] = { "RECORD", "RECORD.jws", "RECORD.p7s" };
 	size_t n = strlen(o->dist_info);
 
 	if (strncmp(path, o->dist_info, n) != 0 || path[n] != '/')
 		return false;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (str_equal(path + n + 1, names[i]))
+	for (; *names; names++) {
+		if (str_equal(path + n + 1, *names))
 			return true;
 	}
 	return false;
+}
+
+static bool is_signature(const struct opening *o, const char *path)
+{
+	static const char *const names[] = { "RECORD", "RECORD.jws", "RECORD.p7s", NULL };
+
+	return is_meta(o, path, names);
 }
 
 /* Archive and RECORD name the same files, with the same sizes. */
@@ -382,16 +389,9 @@ static void write_record(struct opening *o)
 /* Records that the installer writes, or must not be there; a wheel's own do not count. */
 static bool is_installers(const struct opening *o, const char *path)
 {
-	static const char *const names[] = { "INSTALLER", "REQUESTED", "direct_url.json" };
-	size_t n = strlen(o->dist_info);
+	static const char *const names[] = { "INSTALLER", "REQUESTED", "direct_url.json", NULL };
 
-	if (strncmp(path, o->dist_info, n) != 0 || path[n] != '/')
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (str_equal(path + n + 1, names[i]))
-			return true;
-	}
-	return false;
+	return is_meta(o, path, names);
 }
 
 static int place_distribution(struct opening *o, struct error *err)
