@@ -82,16 +82,9 @@ static inline void cleanup_fd_fn(const int *fd)
 	errno = saved;
 }
 
-static inline void cleanup_file_fn(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
 #define cleanup(fn) __attribute__((cleanup(fn)))
 #define cleanup_free cleanup(cleanup_free_fn)
 #define cleanup_fd cleanup(cleanup_fd_fn)
-#define cleanup_file cleanup(cleanup_file_fn)
 
 static inline void *steal_ptr_fn(void *p)
 {

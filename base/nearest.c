@@ -9,7 +9,8 @@ static int lower(char c)
 	return tolower((unsigned char)c);
 }
 
-size_t nearest_distance(const char *a, const char *b)
+/* Damerau-Levenshtein distance (adjacent swaps count 1), without case; long texts give SIZE_MAX. */
+static size_t distance_between(const char *a, const char *b)
 {
 	size_t d[3][LENGTH_MAX + 1], n = strlen(a), m = strlen(b);
 
@@ -40,7 +41,7 @@ struct nearest nearest_start(const char *wanted)
 
 void nearest_try(struct nearest *n, const char *candidate)
 {
-	size_t d = nearest_distance(n->wanted, candidate);
+	size_t d = distance_between(n->wanted, candidate);
 	size_t longer = MAX(strlen(n->wanted), strlen(candidate));
 
 	/* A third of the name may differ, and at least one letter must agree. */

@@ -15,7 +15,5 @@ struct nearest {
 struct nearest nearest_start(const char *wanted);
 /* Offer one candidate; it must outlive the search. Equal distances: the first offered stays. */
 void nearest_try(struct nearest *n, const char *candidate);
-/* Damerau-Levenshtein distance (adjacent swaps count 1), without case; long texts give SIZE_MAX. */
-size_t nearest_distance(const char *a, const char *b);
 
 #endif

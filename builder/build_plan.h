@@ -57,7 +57,6 @@ struct build_plan {
 int build_plan_make(const struct build_request *request, bool old, struct build_plan *out,
 		    struct error *err) MUST_USE;
 void build_plan_release(struct build_plan *plan);
-#define cleanup_build_plan cleanup(build_plan_release)
 
 /* Mark what a node that has `old` must pull for `plan`, and give its bytes. */
 uint64_t build_plan_compare(struct build_plan_image *plan, const struct build_plan *old);

@@ -29,7 +29,8 @@ static bool piece_names(struct slice piece, const char *name, const char *versio
 	       deb_version_satisfies(slice_str(version), relation.op, relation.version);
 }
 
-bool conflict_replaces(const struct component *c, const char *name, const char *version)
+/* True when the control stanza of `c` has a Replaces that names `name` at `version`. */
+static bool replaces(const struct component *c, const char *name, const char *version)
 {
 	cleanup_deb822 struct deb822 stanza = { 0 };
 	struct slice control = c->control, rest, piece;
@@ -105,9 +106,9 @@ int conflict_settle(const struct rootfs_node *old, const struct component *c,
 		*out = CONFLICT_NEW_WINS;
 		return 0;
 	}
-	if (conflict_replaces(was, c->name, c->version))
+	if (replaces(was, c->name, c->version))
 		return 0;
-	if (conflict_replaces(c, was->name, was->version)) {
+	if (replaces(c, was->name, was->version)) {
 		*out = CONFLICT_NEW_WINS;
 		return 0;
 	}

@@ -22,7 +22,5 @@ int conflict_with_folder(const struct rootfs_node *old, const struct component *
 int conflict_settle(const struct rootfs_node *old, const struct component *c,
 		    const struct component_entry *entry, const struct tar_entry *tar,
 		    enum conflict_end *out, struct error *err) MUST_USE;
-/* True when the control stanza of `c` has a Replaces that names `name` at `version`. */
-bool conflict_replaces(const struct component *c, const char *name, const char *version);
 
 #endif

@@ -37,7 +37,8 @@ static enum sbom_kind sbom_kind_of(enum component_kind kind)
 	return kinds[kind];
 }
 
-char *image_sbom_owner(const struct component *c)
+/* "deb libc6 2.36-9": how the accounting names a component; heap. */
+static char *owner_of(const struct component *c)
 {
 	return xasprintf("%s %s%s%s", kind_words[c->kind], c->name, *c->version ? " " : "",
 			 c->version);
@@ -237,7 +238,7 @@ static struct sbom_component *add_component(struct sbom_account *b, const struct
 /* The row of a component; what has one name is one row. */
 static struct sbom_component *row_of(struct sbom_account *b, const struct component *c)
 {
-	cleanup_free char *owner = image_sbom_owner(c);
+	cleanup_free char *owner = owner_of(c);
 	size_t at = (size_t)(uintptr_t)map_get(&b->at, owner);
 
 	if (!at) {
@@ -420,8 +421,7 @@ int image_sbom_write_files(struct assembled *tree, struct sink *sink, struct err
 	rootfs_sorted(&tree->rootfs, &nodes);
 	for (size_t i = 0; i < nodes.len && rc == 0; i++) {
 		const struct rootfs_node *n = nodes.items[i];
-		cleanup_free char *owner =
-			n->owner ? image_sbom_owner(n->owner) : xstrdup("implied");
+		cleanup_free char *owner = n->owner ? owner_of(n->owner) : xstrdup("implied");
 
 		strbuf_truncate(&line, 0);
 		strbuf_addf(&line, "%s\t", owner);

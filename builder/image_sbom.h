@@ -23,8 +23,6 @@ int image_sbom_make(const struct assembly *a, struct assembled *tree, struct sbo
  */
 int image_sbom_write_files(struct assembled *tree, struct sink *sink, struct error *err) MUST_USE;
 
-/* "deb libc6 2.36-9": how the accounting names a component; heap. */
-char *image_sbom_owner(const struct component *c);
 /* A path as the accounting writes it, appended. */
 void image_sbom_put_path(struct strbuf *out, const char *path);
 

@@ -25,7 +25,6 @@ void index_credentials_add(struct index_credentials *c, const char *address);
 /* The value of an Authorization header for `url`, or NULL. Heap; wipe it. */
 char *index_credentials_for(const struct index_credentials *c, const char *url);
 void index_credentials_release(struct index_credentials *c);
-#define cleanup_index_credentials cleanup(index_credentials_release)
 
 /* free() of such a value, wiped before. */
 void authorization_free(char **value);

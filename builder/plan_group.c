@@ -42,7 +42,7 @@ static bool is_framework(const char *name)
 	return str_starts(name, "jax-cuda");
 }
 
-enum plan_class plan_classify(const struct component *c)
+static enum plan_class classify(const struct component *c)
 {
 	switch (c->kind) {
 	case COMPONENT_WHEEL:
@@ -180,7 +180,7 @@ static void collect(const struct rootfs *r, struct parts *out)
 		const struct component *c = r->parts.items[i].component;
 		struct part p = { .index = i,
 				  .bytes = part_bytes(&r->parts.items[i]),
-				  .class = plan_classify(c),
+				  .class = classify(c),
 				  .component = c };
 
 		if (c->kind != COMPONENT_BASE) /* its layers are there */

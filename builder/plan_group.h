@@ -49,7 +49,6 @@ size_t plan_groups_merge(struct plan_groups *g, size_t count, struct arena *aren
 /* Folders are cut as other components are. */
 void plan_groups_coarsen(struct plan_groups *g, struct arena *arena);
 
-enum plan_class plan_classify(const struct component *c);
 /* "cuda", "framework", "os", "python", "application", "metadata". */
 const char *plan_class_name(enum plan_class class);
 

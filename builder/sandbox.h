@@ -59,8 +59,6 @@ int sandbox_open_inside(int rootfd, const char *path, uint64_t flags);
 extern const char *const sandbox_environment[];
 /* What root may do inside: own files, change users; nothing of the host. Ends with NULL. */
 extern const char *const sandbox_capabilities[];
-int sandbox_run_bwrap(const struct sandbox_command *command, struct process_result *out,
-		      struct error *err) MUST_USE;
 /* `engine`: "runc" or "crun". */
 int sandbox_run_oci(const struct sandbox_command *command, const char *engine,
 		    struct process_result *out, struct error *err) MUST_USE;

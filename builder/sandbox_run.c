@@ -128,8 +128,7 @@ static void add_privileges(struct words *w)
 		add_words(w, (const char *const[]){ "--cap-add", sandbox_capabilities[i], NULL });
 }
 
-int sandbox_run_bwrap(const struct sandbox_command *c, struct process_result *out,
-		      struct error *err)
+static int run_bwrap(const struct sandbox_command *c, struct process_result *out, struct error *err)
 {
 	const struct secrets *secrets = c->sandbox->secrets;
 	cleanup_free int *fds = xcalloc(secrets->len + 1, sizeof(*fds));
@@ -240,7 +239,7 @@ static const char *find_engine(void)
 static int run_command(const struct sandbox_command *c, const char *engine, struct error *err)
 {
 	cleanup_process struct process_result result = { 0 };
-	int rc = str_equal(engine, "bwrap") ? sandbox_run_bwrap(c, &result, err)
+	int rc = str_equal(engine, "bwrap") ? run_bwrap(c, &result, err)
 					    : sandbox_run_oci(c, engine, &result, err);
 
 	if (rc < 0)

@@ -30,7 +30,6 @@ struct settled {
 };
 
 void settled_release(struct settled *settled);
-#define cleanup_settled cleanup(settled_release)
 
 /*
  * For the `index`th platform of a stack that solvable_check has passed; what a base image (NULL:

@@ -90,7 +90,6 @@ static void texts_release(struct texts *t)
 {
 	vec_release(t);
 }
-#define cleanup_texts cleanup(texts_release)
 
 static void collect(const struct invocation *in, const char *option, struct texts *out)
 {

@@ -5,7 +5,8 @@
 
 enum { PASSWORD_BYTES_MAX = 64 * 1024 };
 
-int registry_arg_read_password(struct strbuf *out, struct error *err)
+/* The first line of standard input, without its end; appended. */
+static int read_password(struct strbuf *out, struct error *err)
 {
 	cleanup_stream struct stream *input = stream_fd(dup(0), "standard input");
 
@@ -28,7 +29,7 @@ static int take_credentials(const struct invocation *in, struct registry_arg *a,
 				 "--username and --password-stdin are wanted together");
 	if (!c->username)
 		return 0;
-	if (registry_arg_read_password(&a->password, err) < 0)
+	if (read_password(&a->password, err) < 0)
 		return -1;
 	c->password = strbuf_text(&a->password);
 	return 0;

@@ -50,8 +50,6 @@ int registry_arg_take(const struct invocation *in, const char *what, struct regi
 		      struct error *err) MUST_USE;
 void registry_arg_release(struct registry_arg *a);
 #define cleanup_registry_arg cleanup(registry_arg_release)
-/* The first line of standard input, without its end; appended. */
-int registry_arg_read_password(struct strbuf *out, struct error *err) MUST_USE;
 /* "docker://HOST/NAME:TAG" or the same without "docker://". */
 int registry_arg_reference(const char *text, struct arena *arena, struct reference *out,
 			   struct error *err) MUST_USE;

@@ -64,7 +64,6 @@ struct registry_cache {
 int registry_cache_take(const struct invocation *in, struct registry_arg *registry,
 			struct registry_cache *out, struct error *err) MUST_USE;
 void registry_cache_release(struct registry_cache *c);
-#define cleanup_registry_cache cleanup(registry_cache_release)
 /* Stand behind the store from now on. */
 void registry_cache_attach(struct registry_cache *c, struct store *store);
 /* After a build: put what was used. What goes wrong is a warning. */

@@ -229,7 +229,6 @@ static int read_hook(const struct cdi_reading *r, const struct node *n, struct c
 	    get_texts(r, n, "env", &out->env, err) < 0 ||
 	    get_number(n, "timeout", &has, &timeout, err) < 0)
 		return -1;
-	out->timeout_s = timeout;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		known |= str_equal(out->name, names[i]);
 	return known ? 0

@@ -43,7 +43,6 @@ struct cdi_hook {
 	const char *name; /* "createContainer" */
 	const char *path;
 	struct cdi_texts args, env; /* args begin with the program's name */
-	uint64_t timeout_s;         /* 0: none */
 };
 
 struct cdi_net_device {

@@ -52,7 +52,7 @@ struct segment {
 
 struct section_header {
 	uint32_t name, type, link, info;
-	uint64_t flags, offset, size, addralign, entsize;
+	uint64_t flags, offset, size, addralign;
 };
 
 /* Where the dynamic section says its strings are; offsets in the file. */
@@ -105,7 +105,6 @@ static int read_ident(struct elf *elf, struct error *err)
 		return error_set(err, ERROR_FORMAT, "ELF byte order is %u, not 1 or 2", f.data[5]);
 	elf->is64 = f.data[4] == 2;
 	elf->big_endian = f.data[5] == 2;
-	elf->osabi = f.data[7];
 	return 0;
 }
 
@@ -167,7 +166,6 @@ static void read_section_header(const struct elf *elf, struct slice entry,
 	out->link = reader_u32(&r);
 	out->info = reader_u32(&r);
 	out->addralign = word(elf, &r);
-	out->entsize = word(elf, &r);
 }
 
 /* Counts that do not fit into the header stand in section 0. */

@@ -21,7 +21,7 @@ enum {
 	ELF_MACHINE_CUDA = 190,
 };
 
-enum { ELF_TYPE_REL = 1, ELF_TYPE_EXEC = 2, ELF_TYPE_DYN = 3 };
+enum { ELF_TYPE_REL = 1, ELF_TYPE_DYN = 3 };
 
 struct elf_section {
 	struct slice name;
@@ -35,7 +35,6 @@ struct elf {
 	struct slice file;
 	bool is64, big_endian;
 	uint16_t type, machine;
-	uint8_t osabi;
 	bool truncated;  /* a part that was looked for lies beyond the slice */
 	bool cut_short;  /* a section's or loaded segment's bytes end beyond the slice */
 	bool exec_stack; /* PT_GNU_STACK asks for an executable stack */

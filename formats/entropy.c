@@ -1,6 +1,7 @@
 #include "formats/entropy.h"
 
-uint32_t entropy_log2(uint32_t x)
+/* log2(x) in units of 2^-16, rounded down; x > 0. */
+static uint32_t log2_of(uint32_t x)
 {
 	uint32_t whole = 31 - (uint32_t)__builtin_clz(x), fraction = 0;
 	uint64_t mantissa = ((uint64_t)x << 31) >> whole; /* in [2^31, 2^32) */
@@ -32,7 +33,9 @@ static void count_bytes(uint32_t counts[4][256], struct slice s)
 		counts[0][s.data[i]]++;
 }
 
-uint32_t entropy_of(struct slice s)
+/* Bits per byte in units of 2^-16, of what is counted; 0 for an empty block. `s` holds less than
+ * 2^31 bytes. */
+static uint32_t bits_of(struct slice s)
 {
 	const size_t run = s.len < ENTROPY_SAMPLE_MIN ? s.len : ENTROPY_SAMPLE_RUN;
 	uint32_t counts[4][256] = { { 0 } };
@@ -48,12 +51,12 @@ uint32_t entropy_of(struct slice s)
 		uint32_t n = counts[0][b] + counts[1][b] + counts[2][b] + counts[3][b];
 
 		if (n)
-			sum += (uint64_t)n * entropy_log2(n);
+			sum += (uint64_t)n * log2_of(n);
 	}
-	return entropy_log2((uint32_t)total) - (uint32_t)(sum / total);
+	return log2_of((uint32_t)total) - (uint32_t)(sum / total);
 }
 
 bool entropy_is_dense(struct slice s)
 {
-	return (uint64_t)entropy_of(s) * 1000 >= (uint64_t)ENTROPY_STORE_MILLIBITS << 16;
+	return (uint64_t)bits_of(s) * 1000 >= (uint64_t)ENTROPY_STORE_MILLIBITS << 16;
 }

@@ -17,11 +17,6 @@
 /* Of a block of 64 KiB and more one run of 4 KiB in four is counted: it decides as well. */
 enum { ENTROPY_SAMPLE_MIN = 64 * 1024, ENTROPY_SAMPLE_RUN = 4096, ENTROPY_SAMPLE_EVERY = 4 };
 
-/* log2(x) in units of 2^-16, rounded down; x > 0. */
-uint32_t entropy_log2(uint32_t x);
-/* Bits per byte in units of 2^-16, of what is counted; 0 for an empty block. `s` holds less than
- * 2^31 bytes. */
-uint32_t entropy_of(struct slice s);
 /* True when the entropy is at least the threshold. */
 bool entropy_is_dense(struct slice s);
 

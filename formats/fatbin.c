@@ -43,21 +43,6 @@ struct fatbin_scan {
 	uint8_t keep[2 * LOOK_AHEAD + ALIGNMENT];
 };
 
-const char *fatbin_kind_name(unsigned kind)
-{
-	switch (kind) {
-	case FATBIN_PTX:
-		return "PTX";
-	case FATBIN_CUBIN:
-	case FATBIN_OLD_CUBIN:
-		return "cubin";
-	case FATBIN_LTO:
-		return "LTO-IR";
-	default:
-		return "unknown";
-	}
-}
-
 void fatbin_release(struct fatbin *f)
 {
 	vec_release(&f->entries);
@@ -304,7 +289,6 @@ static void add_bare(struct fatbin_scan *scan, struct slice bytes)
 	e.stored = MIN(MIN(sections, left) + headers, left);
 	e.unpacked = e.stored;
 	e.sm = (uint16_t)(abi >= 8 ? flags >> 8 & 0xff : flags & 0xff);
-	e.suffix_unknown = abi >= 8;
 	e.suffix = abi < 8 && flags & 0x800 ? 'a' : 0;
 	if (e.sm >= 10)
 		add(scan, &e);

@@ -29,8 +29,7 @@ struct fatbin_entry {
 	uint16_t kind;         /* FATBIN_*, or one that is not known */
 	uint16_t sm;           /* 90 */
 	uint16_t major, minor; /* PTX: its version; others: a format version */
-	char suffix;           /* 'a', 'f', or 0 */
-	bool suffix_unknown;   /* a bare cubin does not record it */
+	char suffix;           /* 'a', 'f', or 0: none, or a bare cubin's, which does not say */
 	bool bare;             /* an ELF file for the GPU in no container */
 	bool link_stub;        /* the empty cubin of a device-link step */
 	bool uncertain;        /* another header version than the known one */
@@ -68,8 +67,5 @@ void fatbin_scan_end(struct fatbin_scan *scan, struct fatbin *out);
  */
 int fatbin_unpack(struct slice file, const struct fatbin_entry *entry, size_t max,
 		  struct strbuf *out, struct error *err) MUST_USE;
-
-/* "PTX", "cubin", "LTO-IR", "unknown". */
-const char *fatbin_kind_name(unsigned kind);
 
 #endif

@@ -12,7 +12,6 @@
 #include "base/vec.h"
 
 enum {
-	LDCACHE_ELF_LIBC6 = 0x0003,
 	LDCACHE_X86_64_LIB64 = 0x0303,
 	LDCACHE_AARCH64_LIB64 = 0x0a03,
 };

@@ -14,7 +14,6 @@ enum {
 	SLOT_BYTES = 16,
 	FIRST_SLOT = 32,
 	BLOCK_BYTES = 16,
-	BLOB_HEAD = 16,
 	MAGIC_SLOT = 0x746f6c53, /* "Slot" */
 	MAGIC_BLOB = 0x53626c42, /* "BlbS" */
 };

@@ -23,7 +23,6 @@
 
 enum rpm_file_flag {
 	RPMFILE_CONFIG = 1 << 0,
-	RPMFILE_DOC = 1 << 1,
 	RPMFILE_GHOST = 1 << 6,
 };
 

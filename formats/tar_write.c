@@ -334,11 +334,3 @@ int tar_write_end(struct sink *out, struct error *err)
 {
 	return sink_write(out, zeros, sizeof(zeros), err);
 }
-
-uint64_t tar_write_size(const struct tar_entry *entry)
-{
-	cleanup_strbuf struct strbuf headers = { 0 };
-
-	add_headers(&headers, entry);
-	return headers.len + entry->size + padding(entry->size);
-}

@@ -26,7 +26,5 @@ int tar_write_header(struct sink *out, const struct tar_entry *entry, struct err
 int tar_write_padding(struct sink *out, const struct tar_entry *entry, struct error *err) MUST_USE;
 /* The two zero blocks (1024 bytes) at the end of an archive. */
 int tar_write_end(struct sink *out, struct error *err) MUST_USE;
-/* Bytes that tar_write_entry writes for `entry`, padding included. */
-uint64_t tar_write_size(const struct tar_entry *entry);
 
 #endif

@@ -62,6 +62,5 @@ void fact_keeping_odd(struct fact_keeping *k, const struct odd_entry *odd);
 /* The layer was read to its end and is what it should be. */
 void fact_keeping_commit(struct fact_keeping *k, struct image *image, size_t i, bool hashed);
 void fact_keeping_release(struct fact_keeping *k);
-#define cleanup_fact_keeping cleanup(fact_keeping_release)
 
 #endif

@@ -39,7 +39,6 @@ struct findings {
 };
 
 void findings_release(struct findings *found);
-#define cleanup_findings cleanup(findings_release)
 
 /*
  * Add a finding with the rule's severity, confidence and fix. `path` "" for none, `cause` "" when

@@ -224,11 +224,6 @@ void lint_result_release(struct lint_result *result)
 	arena_release(&result->arena);
 }
 
-int lint_exit_status(const struct lint_result *result)
-{
-	return result->unreadable ? 3 : result->failed ? 1 : 0;
-}
-
 const struct rule *lint_rule(const char *id_or_name)
 {
 	for (size_t i = 0; i < rules_count; i++) {

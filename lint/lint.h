@@ -102,9 +102,6 @@ struct facts;
 int lint_judge(const struct facts *facts, const struct lint_options *options,
 	       struct lint_result *out, struct error *err) MUST_USE;
 
-/* 3 when something could not be read, else 1 when the verdict is against, else 0. */
-int lint_exit_status(const struct lint_result *result);
-
 /* The rule of that id or name, or NULL. */
 const struct rule *lint_rule(const char *id_or_name);
 

@@ -34,7 +34,6 @@ struct driver_libraries {
 /* ERROR_FORMAT when the table is not what this reads. */
 int driver_libraries_load(struct driver_libraries *out, struct error *err) MUST_USE;
 void driver_libraries_release(struct driver_libraries *table);
-#define cleanup_driver_libraries cleanup(driver_libraries_release)
 
 /* The library entry whose pattern a file name matches ("libcuda.so.535.54.03"), or NULL. */
 const struct driver_entry *driver_library(const struct driver_libraries *table, const char *name);

@@ -23,7 +23,6 @@ struct redistribution {
 /* ERROR_FORMAT when the table is not what this reads. */
 int redistribution_load(struct redistribution *out, struct error *err) MUST_USE;
 void redistribution_release(struct redistribution *table);
-#define cleanup_redistribution cleanup(redistribution_release)
 
 /* What is said of a file of that name ("libcublas.so.13.0.0.19"); NULL: no list names it. */
 const char *redistribution_of(const struct redistribution *table, const char *name);

@@ -302,7 +302,8 @@ struct gpu_verdict solver_gpu_verdict(const struct solver_problem *p,
 	return all;
 }
 
-const char *solver_gpu_floor(const struct solver_problem *p, solver_mask mask,
+/* The driver the target's hosts have at least: the floor, or the first that knows the GPU. */
+static const char *gpu_floor(const struct solver_problem *p, solver_mask mask,
 			     const struct gpu_target *target)
 {
 	const char *floor = mask & solver_bit(p, CLAUSE_DRIVER, 0) ? p->floor : NULL;
@@ -347,7 +348,7 @@ static void because_of_gpu(const struct attempt *a, const struct solver_choice *
 static bool ptx_fits(const struct attempt *a, struct solver_choice *made,
 		     const struct gpu_target *g)
 {
-	const char *floor = solver_gpu_floor(a->p, a->mask, g);
+	const char *floor = gpu_floor(a->p, a->mask, g);
 	const char *cuda = solver_ptx_cuda(made);
 	struct driver_verdict v;
 

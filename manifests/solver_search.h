@@ -75,9 +75,6 @@ void solver_because(struct solver_why *why, const struct table_origin *origin, c
 struct gpu_verdict solver_gpu_verdict(const struct solver_problem *p,
 				      const struct solver_choice *choice,
 				      const struct gpu_target *target);
-/* The driver the target's hosts have at least: the floor, or the first that knows the GPU. */
-const char *solver_gpu_floor(const struct solver_problem *p, solver_mask mask,
-			     const struct gpu_target *target);
 /* The CUDA whose driver compiles a choice's PTX. */
 const char *solver_ptx_cuda(const struct solver_choice *choice);
 

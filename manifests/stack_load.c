@@ -219,7 +219,12 @@ static int set_section(const struct set *set, const struct stack_section *sectio
 	return 0;
 }
 
-int stack_load_set(const char *text, struct arena *arena, struct node *out, struct error *err)
+/*
+ * The tree of one "PATH=VALUE". Values are read by the type of their key: texts as they stand,
+ * lists as "a,b" or "[a, b]", maps and lists of maps as YAML. An unknown key is left for the
+ * reader of the merged tree to refuse.
+ */
+static int load_set(const char *text, struct arena *arena, struct node *out, struct error *err)
 {
 	cleanup_strbuf struct strbuf label = { 0 };
 	cleanup_json json_t *judged = json_string(text); /* NULL: not UTF-8 */
@@ -366,7 +371,7 @@ int stack_load(struct slice text, const char *file, const struct stack_options *
 	for (size_t i = 0; i < options->set_count; i++) {
 		struct node set;
 
-		if (stack_load_set(options->sets[i], arena, &set, err) < 0)
+		if (load_set(options->sets[i], arena, &set, err) < 0)
 			return -1;
 		*out = stack_merge(out, &set, arena);
 	}

@@ -18,13 +18,6 @@ enum { STACK_EXTENDS_LIMIT = 8 /* files below the one that was named */ };
  */
 int stack_load(struct slice text, const char *file, const struct stack_options *options,
 	       struct arena *arena, struct node *out, struct error *err) MUST_USE;
-/*
- * The tree of one "PATH=VALUE". Values are read by the type of their key: texts as they stand,
- * lists as "a,b" or "[a, b]", maps and lists of maps as YAML. An unknown key is left for the
- * reader of the merged tree to refuse.
- */
-int stack_load_set(const char *set, struct arena *arena, struct node *out,
-		   struct error *err) MUST_USE;
 /* `over` merged over `base`. */
 struct node stack_merge(const struct node *base, const struct node *over, struct arena *arena);
 /* The map without one key. */

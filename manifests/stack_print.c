@@ -447,7 +447,8 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-struct digest stack_fingerprint_digest(const struct stack_fingerprint *keys, size_t count)
+/* The digest of a manifest from those of its keys, which are sorted by path. */
+static struct digest fingerprint_digest(const struct stack_fingerprint *keys, size_t count)
 {
 	cleanup_strbuf struct strbuf all = { 0 };
 	char text[DIGEST_TEXT_MAX];
@@ -473,6 +474,6 @@ void stack_fingerprint(struct stack *stack, const struct stack_options *options)
 			stack->keys[kept++] = p.found.items[i];
 	}
 	stack->key_count = kept;
-	stack->digest = stack_fingerprint_digest(stack->keys, kept);
+	stack->digest = fingerprint_digest(stack->keys, kept);
 	vec_release(&p.found);
 }

@@ -12,7 +12,5 @@
  * read counts as a digest of zeros, and whoever needs it says what is wrong with it.
  */
 void stack_fingerprint(struct stack *stack, const struct stack_options *options);
-/* The digest of a manifest from those of its keys, which are sorted by path. */
-struct digest stack_fingerprint_digest(const struct stack_fingerprint *keys, size_t count);
 
 #endif

@@ -41,8 +41,6 @@ struct tree_node {
 	uint32_t dentry;     /* the tree's own */
 };
 
-struct tree_dentry;
-
 struct tree {
 	struct arena arena;
 	size_t count; /* of nodes, in order of arrival: tree_node_at() */

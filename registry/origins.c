@@ -61,7 +61,7 @@ void origins_demote(struct origins *o, size_t index)
 	pthread_mutex_unlock(&o->lock);
 }
 
-bool origins_demoted(struct origins *o, size_t index)
+static bool is_demoted(struct origins *o, size_t index)
 {
 	bool demoted;
 
@@ -82,7 +82,7 @@ bool origins_next(struct origins *o, struct origins_walk *walk, size_t first, si
 		for (size_t i = 0; i < o->count; i++) {
 			size_t at = (first + i) % o->count;
 
-			if (walk->asked >> at & 1 || (!demoted && origins_demoted(o, at)))
+			if (walk->asked >> at & 1 || (!demoted && is_demoted(o, at)))
 				continue;
 			walk->asked |= UINT64_C(1) << at;
 			*out = at;

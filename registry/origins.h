@@ -24,7 +24,6 @@ size_t origins_count(const struct origins *o);
 struct client_repository *origins_get(struct origins *o, size_t index, struct error *err) MUST_USE;
 /* One that broke off is asked after the others from now on. */
 void origins_demote(struct origins *o, size_t index);
-bool origins_demoted(struct origins *o, size_t index);
 
 /* Those to ask for one thing, in order: walk with a zeroed struct. */
 struct origins_walk {

@@ -30,7 +30,6 @@ struct persona {
 	enum range_rule status_range;
 	bool last_in_put; /* the last part goes with the PUT */
 	bool mount;       /* takes blobs over from another repository */
-	bool resumes;     /* keeps what arrived of a cut request */
 };
 
 extern const struct persona personas[];
@@ -86,8 +85,6 @@ struct upload_host *upload_host_open(const char *state_dir, const char *host, co
 				     const struct persona *persona);
 /* Writes what was learned, if that can be done. */
 void upload_host_close(struct upload_host *h);
-DEFINE_CLEANUP(struct upload_host *, upload_host_close)
-#define cleanup_upload_host cleanup(upload_host_close_p)
 const struct persona *upload_host_persona(const struct upload_host *h);
 struct host_facts upload_host_facts(struct upload_host *h);
 struct upload_rules upload_host_rules(struct upload_host *h, uint64_t size, uint64_t chunk_min);

@@ -33,7 +33,6 @@ struct image_loader {
 int image_loader_find(int rootfd, const char *library_path, struct arena *arena,
 		      struct image_loader *out, struct error *err) MUST_USE;
 void image_loader_release(struct image_loader *l);
-#define cleanup_image_loader cleanup(image_loader_release)
 
 /* What the libraries of CUDA are called: the part before ".so". */
 struct library_family {

@@ -25,6 +25,5 @@ struct scratch {
 int scratch_open(const char *parent, struct scratch *out, struct error *err) MUST_USE;
 /* Remove it, now. A zeroed struct is allowed. */
 void scratch_release(struct scratch *s);
-#define cleanup_scratch cleanup(scratch_release)
 
 #endif

@@ -22,7 +22,8 @@ static void session_release(struct test_session *s)
 }
 #define cleanup_session cleanup(session_release)
 
-int test_target_check(const char *target, struct error *err)
+/* ERROR_USAGE unless it is a word like "sm_90", "sm_100a" or "compute_80". */
+static int check_target(const char *target, struct error *err)
 {
 	size_t skip = str_starts(target, "sm_") ? 3 : str_starts(target, "compute_") ? 8 : 0;
 	size_t digits = strspn(target + skip, "0123456789");
@@ -52,7 +53,7 @@ int test_options_check(const struct test_options *o, struct error *err)
 				 "injection '%.40s' is not one of auto, cdi, legacy, enroot, none",
 				 o->inject);
 	for (size_t i = 0; i < o->target_count; i++) {
-		if (test_target_check(o->targets[i], err) < 0)
+		if (check_target(o->targets[i], err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < o->require_count; i++) {

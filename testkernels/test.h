@@ -62,7 +62,5 @@ int test_run(struct image *image, const struct test_options *options, struct tes
 /* ERROR_USAGE for an unknown mode, requirement or target: what can be said before an image is read.
  */
 int test_options_check(const struct test_options *options, struct error *err) MUST_USE;
-/* ERROR_USAGE unless it is a word like "sm_90", "sm_100a" or "compute_80". */
-int test_target_check(const char *target, struct error *err) MUST_USE;
 
 #endif

@@ -175,7 +175,6 @@ static int take(const char *entry, struct tree *t, struct error *err)
 		return discard(entry, lock, err);
 	t->lock = steal_fd(&lock);
 	t->path = xstrdup(root);
-	t->from_cache = true;
 	return open_dir(t, err) < 0 ? -1 : 1;
 }
 
@@ -237,7 +236,6 @@ static int cached(struct image *image, const char *cache, struct tree *t, struct
 	if (make(image, cache, entry, err) < 0)
 		return -1;
 	rc = take(entry, t, err);
-	t->from_cache = false;
 	if (rc == 0)
 		return error_set(err, ERROR_SYSTEM, "the tree %s changes while it is made", entry);
 	return rc < 0 ? -1 : 0;

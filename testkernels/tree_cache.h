@@ -21,7 +21,6 @@ struct tree {
 	char *path; /* absolute; "" for the whole machine; NULL: none */
 	int fd;
 	int lock; /* of a cached one, or -1 */
-	bool from_cache;
 };
 
 /*

@@ -142,7 +142,8 @@ static int read_number(const char *text, const char *file, uint64_t *out, struct
 	return error_set(err, ERROR_FORMAT, "/%s: '%s' is not a user or group number", file, text);
 }
 
-int accounts_read(struct accounts *a, const char *path, bool groups, struct error *err)
+/* Of a passwd file, or of a group file; ERROR_FORMAT for numbers that are none. */
+static int read_accounts(struct accounts *a, const char *path, bool groups, struct error *err)
 {
 	cleanup_strbuf struct strbuf text = { 0 };
 	struct slice rest, line;
@@ -619,9 +620,9 @@ static int read_first(struct accounts *a, struct error *err)
 	a->over_base = n && n->owner && n->owner->kind == COMPONENT_BASE;
 	a->packaged = n && n->owner && n->owner->kind == COMPONENT_RPM;
 	files = a->over_base || a->packaged;
-	if (accounts_read(a, files ? "etc/group" : "usr/share/base-passwd/group.master", true,
+	if (read_accounts(a, files ? "etc/group" : "usr/share/base-passwd/group.master", true,
 			  err) < 0 ||
-	    accounts_read(a, files ? "etc/passwd" : "usr/share/base-passwd/passwd.master", false,
+	    read_accounts(a, files ? "etc/passwd" : "usr/share/base-passwd/passwd.master", false,
 			  err) < 0)
 		return -1;
 	a->packaged_users = a->users.len;

@@ -50,8 +50,6 @@ void accounts_add_user(struct accounts *a, struct user user);
 void accounts_add_group(struct accounts *a, const char *name, uint64_t gid, enum maker maker);
 /* A number that neither a user nor a group has. */
 uint64_t accounts_allocate(const struct accounts *a);
-/* Of a passwd file, or of a group file; ERROR_FORMAT for numbers that are none. */
-int accounts_read(struct accounts *a, const char *path, bool groups, struct error *err) MUST_USE;
 
 /* rpm_accounts.c: users and groups that scriptlets of .rpms add, in their words. */
 void rpm_accounts_add(struct accounts *a);

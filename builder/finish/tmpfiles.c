@@ -8,7 +8,7 @@
 #include "builder/finish/finish.h"
 
 struct line {
-	const char *type, *path, *mode, *user, *group, *age, *argument;
+	const char *type, *path, *mode, *user, *group, *argument;
 };
 
 static const char *word(struct finish *f, struct slice *rest)
@@ -36,7 +36,7 @@ static bool read_line(struct finish *f, struct slice text, struct line *out)
 	out->mode = word(f, &text);
 	out->user = word(f, &text);
 	out->group = word(f, &text);
-	out->age = word(f, &text);
+	word(f, &text); /* the age: nothing is cleaned */
 	out->argument = arena_slice(f->arena, slice_trim(text));
 	return out->path[0] == '/' && out->path[1] && !strpbrk(out->path, "%*?[\"'") &&
 	       !strpbrk(out->type, "!^") && !str_equal(out->path, "/var/lib/dbus/machine-id") &&

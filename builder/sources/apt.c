@@ -491,11 +491,12 @@ static uint32_t best_offer(struct apt_session *s, const char *id, struct slice n
 	return best;
 }
 
-int apt_offers_on(const struct apt_machine *machine, const struct source_context *context,
-		  const struct stack_source *source, const char *name,
-		  const struct version_wish *wish, const char **out, struct error *err)
+int apt_offers(const struct source_context *context, const struct stack_source *source,
+	       const char *name, const struct version_wish *wish, const char **out,
+	       struct error *err)
 {
-	struct apt_session *s = open_session(machine, context, NULL, 0, err);
+	struct apt_machine machine = this_machine();
+	struct apt_session *s = open_session(&machine, context, NULL, 0, err);
 	uint32_t at;
 
 	*out = NULL;
@@ -507,13 +508,4 @@ int apt_offers_on(const struct apt_machine *machine, const struct source_context
 	if (!context->apt)
 		session_free(s);
 	return 0;
-}
-
-int apt_offers(const struct source_context *context, const struct stack_source *source,
-	       const char *name, const struct version_wish *wish, const char **out,
-	       struct error *err)
-{
-	struct apt_machine machine = this_machine();
-
-	return apt_offers_on(&machine, context, source, name, wish, out, err);
 }

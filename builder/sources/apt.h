@@ -17,8 +17,5 @@ struct apt_machine {
 int apt_resolve_on(const struct apt_machine *machine, const struct source_context *context,
 		   const struct source_request *requests, size_t count, bool whole_os,
 		   struct error *err) MUST_USE;
-int apt_offers_on(const struct apt_machine *machine, const struct source_context *context,
-		  const struct stack_source *source, const char *name,
-		  const struct version_wish *wish, const char **out, struct error *err) MUST_USE;
 
 #endif

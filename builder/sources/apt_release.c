@@ -108,7 +108,8 @@ const struct apt_release_file *apt_release_file(const struct apt_release *r, con
 	return map_get(&r->files, path);
 }
 
-bool apt_date_parse(struct slice text, int64_t *out)
+/* "Sat, 11 Jul 2026 10:16:37 UTC" → seconds since 1970; false when it is no such date. */
+static bool parse_date(struct slice text, int64_t *out)
 {
 	static const char *const formats[] = { "%a, %d %b %Y %T UTC", "%a, %d %b %Y %T GMT",
 					       "%a, %d %b %Y %T +0000", "%a, %d %b %Y %T Z" };
@@ -206,9 +207,9 @@ static int read_stanza(const struct deb822 *stanza, const char *name, struct apt
 	out->but_automatic_upgrades = says_yes(stanza, "butautomaticupgrades");
 	out->no_all_packages =
 		slice_is(deb822_get(stanza, "no-support-for-architecture-all"), "Packages");
-	if (!apt_date_parse(deb822_get(stanza, "date"), &out->date))
+	if (!parse_date(deb822_get(stanza, "date"), &out->date))
 		return bad(name, "its Date is missing or cannot be read", err);
-	if (until.len && !apt_date_parse(until, &out->valid_until))
+	if (until.len && !parse_date(until, &out->valid_until))
 		return bad(name, "its Valid-Until cannot be read", err);
 	if (!deb822_get(stanza, "sha256").len)
 		return error_set(err, ERROR_INTEGRITY,

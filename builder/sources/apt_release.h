@@ -54,8 +54,6 @@ const struct apt_release_file *apt_release_file(const struct apt_release *r, con
  */
 int apt_release_check_time(const struct apt_release *r, const char *name, int64_t now,
 			   struct error *err) MUST_USE;
-/* "Sat, 11 Jul 2026 10:16:37 UTC" → seconds since 1970; false when it is no such date. */
-bool apt_date_parse(struct slice text, int64_t *out);
 /* → "2026-07-11T10:16:37Z". Returns buf. */
 const char *apt_date_text(int64_t date, char buf[32]);
 

@@ -38,7 +38,6 @@ int apt_repository_open(const struct apt_access *access, const struct apt_source
 			const char *authorization, const struct apt_keys *keys,
 			struct apt_repository *out, struct error *err) MUST_USE;
 void apt_repository_release(struct apt_repository *r);
-#define cleanup_apt_repository cleanup(apt_repository_release)
 
 /*
  * Append the plain Packages file of a component (NULL: a flat repository) and architecture.

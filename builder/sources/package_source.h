@@ -32,7 +32,7 @@ static inline bool source_keeps(const struct source_keep *keep, const struct loc
 	       !str_equal(in->name, keep->moves) && !str_equal(in->source, keep->moves);
 }
 
-/* The redistrib manifests read so far (builder/sources/redist.h). A zeroed one is empty. */
+/* The redistrib manifests read so far (redist.c). A zeroed one is empty. */
 struct redist_catalogs {
 	struct redist_catalog **items;
 	size_t len, cap;

@@ -1,9 +1,15 @@
-#include "builder/sources/redist.h"
-
+/*
+ * The source of NVIDIA's redistrib manifests at lock time: which release's manifest is read, from
+ * where, and what it has. A manifest is read once per lock and kept here.
+ *
+ * The source's `url` is the folder of a product that holds redistrib_LABEL.json, such as
+ * "https://mirror.example/compute/cuda/redist/". Its `suite` is the label; without it, the label is
+ * the newest known release of stack.cuda, and for a folder of cuDNN that of stack.cudnn.
+ */
 #include <fnmatch.h>
 
 #include "base/nearest.h"
-#include "builder/sources/apt.h"
+#include "builder/sources/redist_json.h"
 #include "builder/sources/source_url.h"
 #include "formats/json.h"
 #include "manifests/dotted.h"
@@ -12,6 +18,16 @@
 
 enum { TRIES = 3, LABEL_LIMIT = 40 };
 #define MANIFEST_LIMIT (16 * MIB)
+
+/* One manifest. */
+struct redist_catalog {
+	struct arena arena;
+	const char *source, *label;
+	const char *file; /* "redistrib_13.0.2.json" */
+	char *folder;     /* ends in "/"; may hold credentials; heap */
+	struct redist_manifest manifest;
+	struct digest digest;
+};
 
 static void catalog_free(struct redist_catalog *c)
 {
@@ -181,7 +197,6 @@ static int check_pin(const struct source_context *context, const struct stack_so
 				"its SHA-256 is not %s, that of the manifest NVIDIA published",
 				pin);
 	}
-	c->pinned = pin != NULL;
 	if (context->out)
 		out_verbose(context->out, "source %s: %s (%s) carries no signature; %s", source->id,
 			    c->file, digest_text(&c->digest, text),
@@ -272,7 +287,12 @@ static int read_catalog(const struct source_context *context, const struct stack
 	return 0;
 }
 
-int redist_catalog_get(const struct source_context *context, const struct stack_source *source,
+/*
+ * The catalog of `source` for the platform of `context`. ERROR_USAGE when there is no label or the
+ * stack names no CUDA, ERROR_NOT_FOUND, ERROR_NETWORK, ERROR_INTEGRITY (not the pinned manifest, or
+ * nothing proves it: plain http and no pin), ERROR_FORMAT.
+ */
+static int get_catalog(const struct source_context *context, const struct stack_source *source,
 		       const struct redist_catalog **out, struct error *err)
 {
 	cleanup_free char *url = NULL;
@@ -371,7 +391,7 @@ int redist_serves(const struct source_context *context, const struct stack_sourc
 	struct error ignored = { 0 };
 
 	*out = false;
-	if (redist_catalog_get(context, source, &catalog, err) < 0 ||
+	if (get_catalog(context, source, &catalog, err) < 0 ||
 	    find_refusal(&catalog->manifest, component, &arena, &refusal, err) < 0)
 		return -1;
 	c = redist_json_find(&catalog->manifest, component);
@@ -512,7 +532,7 @@ int redist_resolve(const struct source_context *context, const struct source_req
 {
 	struct wanted w = { .context = context, .request = request };
 
-	if (redist_catalog_get(context, request->source, &w.catalog, err) < 0)
+	if (get_catalog(context, request->source, &w.catalog, err) < 0)
 		return -1;
 	for (size_t i = 0; i < request->package_count; i++) {
 		w.package = &request->packages[i];

@@ -23,8 +23,6 @@
 
 enum {
 	INVALID = 1,
-	NO_DEVICE = 100,
-	INVALID_IMAGE = 200,
 	NO_BINARY = 209,
 	BAD_PTX = 218,
 	NEW_PTX = 222,

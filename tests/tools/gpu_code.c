@@ -8,6 +8,21 @@
 #include "formats/elf.h"
 #include "lint/facts_parts.h"
 
+static const char *kind_name(unsigned kind)
+{
+	switch (kind) {
+	case FATBIN_PTX:
+		return "PTX";
+	case FATBIN_CUBIN:
+	case FATBIN_OLD_CUBIN:
+		return "cubin";
+	case FATBIN_LTO:
+		return "LTO-IR";
+	default:
+		return "unknown";
+	}
+}
+
 static void print_rows(const char *path, const struct gpu_code *code)
 {
 	for (size_t i = 0; code && i < code->count; i++) {
@@ -15,8 +30,8 @@ static void print_rows(const char *path, const struct gpu_code *code)
 		char suffix[2] = { r->suffix, 0 };
 
 		printf("%s\t%s\t%s\tsm_%u%s\t%u.%u\t%zu\t%" PRIu64 "\t%" PRIu64 "\n", path,
-		       r->section, fatbin_kind_name(r->kind), r->sm, suffix, r->ptx_major,
-		       r->ptx_minor, r->count, r->stored, r->unpacked);
+		       r->section, kind_name(r->kind), r->sm, suffix, r->ptx_major, r->ptx_minor,
+		       r->count, r->stored, r->unpacked);
 	}
 	if (code && (code->unknown || code->uncertain || code->broken))
 		printf("%s: %zu unknown, %zu uncertain, %zu broken\n", path, code->unknown,
@@ -37,7 +52,7 @@ static void print_names(const struct fatbin *code, const struct elf *elf)
 
 		if (e->container >= s->offset && e->container - s->offset < s->size && !e->bare &&
 		    e->kind <= FATBIN_OLD_CUBIN)
-			printf("%s sm_%u%s\n", fatbin_kind_name(e->kind), e->sm,
+			printf("%s sm_%u%s\n", kind_name(e->kind), e->sm,
 			       e->suffix == 'a' ? "a" : "");
 	}
 }
