@@ -1,5 +1,6 @@
 #include "lint/facts_parts.h"
 
+#include "formats/doc_path.h"
 #include "formats/pkgdb.h"
 
 enum database_kind {
@@ -75,16 +76,10 @@ static int compare_files(const void *a, const void *b)
 /* Whether a package has nothing but documentation, and the folders that it lies in. */
 static bool has_documentation_only(const struct pkgdb_package *p)
 {
-	static const char *const folders[] = { "/usr", "/usr/share", "/usr/share/doc",
-					       "/usr/share/licenses" };
-
 	for (size_t i = 0; i < p->file_count; i++) {
-		bool fits = str_starts(p->files[i], "/usr/share/doc/") ||
-			    str_starts(p->files[i], "/usr/share/licenses/");
+		const char *path = p->files[i] + (p->files[i][0] == '/');
 
-		for (size_t k = 0; k < ARRAY_LEN(folders) && !fits; k++)
-			fits = str_equal(p->files[i], folders[k]);
-		if (!fits)
+		if (!*path || (!doc_path_is(path) && !doc_path_is_above(path)))
 			return false;
 	}
 	return true;

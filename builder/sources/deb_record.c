@@ -1,6 +1,6 @@
 #include "builder/sources/deb_record.h"
 
-#include "builder/sources/host_record.h"
+#include "formats/doc_path.h"
 
 static bool is_dropped_field(struct slice line)
 {
@@ -47,7 +47,7 @@ static struct slice reduce_md5sums(struct arena *arena, struct slice sums)
 							     line.len - SUM_BYTES)
 						  : xstrdup("");
 
-		if (host_record_documents(path))
+		if (doc_path_is(path))
 			strbuf_addf(&out, "%.*s\n", (int)line.len, (const char *)line.data);
 	}
 	return slice_of(arena_slice(arena, strbuf_slice(&out)), out.len);

@@ -9,9 +9,7 @@
 
 #include "formats/tar.h"
 
-/* Whether a file of that path is kept: below /usr/share/doc or /usr/share/licenses. */
-bool host_record_documents(const char *path);
-/* Whether an entry is kept: documentation, or a folder on the way to it. */
+/* Whether an entry is kept: documentation (formats/doc_path.h), or a folder on the way to it. */
 bool host_record_keeps(const struct tar_entry *entry);
 
 #endif

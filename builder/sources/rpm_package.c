@@ -6,6 +6,7 @@
 #include "builder/sources/host_record.h"
 #include "builder/sources/package_file.h"
 #include "builder/sources/package_source.h"
+#include "formats/doc_path.h"
 #include "formats/file_caps.h"
 #include "formats/rpm_read.h"
 #include "formats/rpm_record.h"
@@ -34,7 +35,7 @@ static int unpack_file(struct unpacking *u, struct rpm_reader *reader, uint32_t 
 
 	if (!S_ISREG(f->mode) || f->last_twin != i)
 		return 0;
-	if (u->kept && !host_record_documents(u->package->files[f->first_twin].path))
+	if (u->kept && !doc_path_is(u->package->files[f->first_twin].path))
 		return 0;
 	if (f->size > CONTENT_LIMIT - u->written)
 		return error_set(err, ERROR_LIMIT, "%s: more than 64 GiB of content", f->path);
