@@ -5,104 +5,36 @@
 #include "builder/sources/deb_universe.h"
 #include "builder/sources/source_url.h"
 #include "tests/support/http_server.h"
+#include "tests/support/scene.h"
 
 #define FIXTURES "tests/fixtures/apt/"
 enum { NOW = 1767268800 /* 2026-01-01 12:00 */ };
 
-/* A machine, a store and a manifest of one stage, all in one folder. */
-struct scene {
-	char *dir, *fixtures;
-	struct store *store;
-	struct http_client *http;
-	struct lockfile lock;
-	struct stack stack;
-	struct stack_source sources[3];
-	struct stack_stage stage;
-	struct stack_package packages[4];
-	struct source_request request;
-	struct source_context context;
-	struct apt_machine machine;
-	struct out out;
-	char *notes;
-	size_t notes_len;
-	struct error err;
-};
-
-static struct scene *scene_new(void)
+static struct scene *new_scene(void)
 {
-	struct scene *s = xcalloc(1, sizeof(*s));
-	cleanup_free char *store = NULL;
+	struct scene *s = scene_new(FIXTURES);
 
-	if (!process_available("gpgv")) {
-		free(s);
-		skip();
-	}
-	s->dir = test_dir();
-	store = fs_join(s->dir, "store");
-	s->fixtures = realpath(FIXTURES, NULL);
-	assert_non_null(s->fixtures);
-	s->store = store_open(store, &s->err);
-	assert_non_null(s->store);
-	s->http = http_client_new(NULL);
-	s->out.err = open_memstream(&s->notes, &s->notes_len);
-	s->out.out = s->out.err;
-	s->stack = (struct stack){ .file = "stack.yaml",
-				   .directory = s->fixtures,
-				   .sources = s->sources };
-	s->stage.name = "runtime";
-	s->machine = (struct apt_machine){ .root = s->dir, .now = NOW };
-	s->context = (struct source_context){
-		.stack = &s->stack,
-		.platform = { .os = "linux", .architecture = "amd64" },
-		.store = s->store,
-		.http = s->http,
-		.out = &s->out,
-		.lock = &s->lock,
-	};
-	s->context.inputs = lockfile_platform(&s->lock, "linux/amd64");
-	s->request = (struct source_request){ .source = &s->sources[0],
-					      .stage = &s->stage,
-					      .packages = s->packages };
+	s->now = NOW;
 	return s;
-}
-
-static void scene_free(struct scene *s)
-{
-	for (size_t i = 0; i < 3; i++)
-		free((char *)s->sources[i].url);
-	lockfile_release(&s->lock);
-	http_client_free(s->http);
-	store_close(s->store);
-	fclose(s->out.err);
-	free(s->notes);
-	free(s->fixtures);
-	test_dir_free(s->dir);
-	free(s);
 }
 
 static void add_source(struct scene *s, const char *id, const char *path, const char *suite,
 		       const char **components, size_t count)
 {
-	struct stack_source *source = &s->sources[s->stack.source_count++];
+	struct stack_source source = { .id = id,
+				       .type = SOURCE_APT,
+				       .suite = suite,
+				       .signed_by = "keys/good.asc",
+				       .components = { components, count } };
 
-	*source = (struct stack_source){ .id = id,
-					 .type = SOURCE_APT,
-					 .suite = suite,
-					 .signed_by = "keys/good.asc",
-					 .components = { components, count },
-					 .url = xasprintf("file://%s/%s", s->fixtures, path) };
-}
-
-static void want(struct scene *s, const char *spec)
-{
-	size_t n = s->request.package_count++;
-
-	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3, NULL } };
+	scene_add(s, source, path);
 }
 
 static int run_os(struct scene *s, bool whole_os)
 {
-	return apt_resolve_on(&s->machine, &s->context, &s->request, 1, whole_os, &s->err);
+	struct apt_machine machine = { .root = s->dir, .now = s->now };
+
+	return apt_resolve_on(&machine, &s->context, &s->request, 1, whole_os, &s->err);
 }
 
 static int run(struct scene *s)
@@ -110,26 +42,9 @@ static int run(struct scene *s)
 	return run_os(s, false);
 }
 
-/* The inputs as "name version name version". */
-static void expect_inputs(struct scene *s, const char *want_text)
-{
-	cleanup_strbuf struct strbuf got = { 0 };
-
-	for (size_t i = 0; i < s->context.inputs->inputs.len; i++) {
-		const struct lock_input *in = &s->context.inputs->inputs.items[i];
-
-		strbuf_addf(&got, "%s%s %s%s", i ? ", " : "", in->name, in->version,
-			    in->requested ? "*" : "");
-	}
-	assert_string_equal(strbuf_text(&got), want_text);
-}
-
 static void expect_failure(struct scene *s, enum error_code code, const char *part)
 {
-	assert_int_equal(run(s), -1);
-	assert_contains(s->err.text, part);
-	assert_int_equal(s->err.code, code);
-	assert_int_equal(s->context.inputs->inputs.len, 0);
+	scene_expect_failure(s, run(s), code, part);
 }
 
 static const char *main_only[] = { "main" };
@@ -137,16 +52,16 @@ static const char *both[] = { "main", "extra" };
 
 static void test_a_closure_is_locked_with_address_digest_and_size(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 	const struct lock_input *lib;
 	char hex[DIGEST_HEX_MAX];
 	cleanup_free char *url = NULL;
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", main_only, 1);
-	want(s, "app");
+	scene_want(s, "app");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "libapp 1.0-1, data 3, app 1.0-1*");
+	scene_expect(s, false, "libapp 1.0-1, data 3, app 1.0-1*");
 	lib = &s->context.inputs->inputs.items[0];
 	url = xasprintf("file://%s/repo/pool/libapp_1.0%%2Bx-1_amd64.deb", s->fixtures);
 	assert_string_equal(lib->url, url);
@@ -162,11 +77,11 @@ static void test_a_closure_is_locked_with_address_digest_and_size(void **state)
 
 static void test_the_release_is_recorded_once(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", both, 2);
-	want(s, "data");
+	scene_want(s, "data");
 	assert_ok(run(s), s->err);
 	assert_ok(run(s), s->err);
 	assert_int_equal(s->lock.sources.len, 2);
@@ -178,50 +93,50 @@ static void test_the_release_is_recorded_once(void **state)
 
 static void test_the_highest_version_of_all_components_is_taken(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", both, 2);
-	want(s, "app");
+	scene_want(s, "app");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "app 2.0-1*");
+	scene_expect(s, false, "app 2.0-1*");
 	scene_free(s);
 }
 
 static void test_a_version_that_is_asked_for_is_taken(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", both, 2);
-	want(s, "app=1.*");
+	scene_want(s, "app=1.*");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "libapp 1.0-1, data 3, app 1.0-1*");
+	scene_expect(s, false, "libapp 1.0-1, data 3, app 1.0-1*");
 	scene_free(s);
 }
 
 static void test_a_whole_system_has_the_essential_packages(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", main_only, 1);
-	want(s, "data");
+	scene_want(s, "data");
 	assert_ok(run_os(s, true), s->err);
-	expect_inputs(s, "base 2, data 3*");
+	scene_expect(s, false, "base 2, data 3*");
 	scene_free(s);
 }
 
 static void test_a_flat_repository_is_read(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 	cleanup_free char *url = NULL;
 
 	(void)state;
 	add_source(s, "cuda", "flat", "./", NULL, 0);
-	want(s, "tool");
+	scene_want(s, "tool");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "tool 1*");
+	scene_expect(s, false, "tool 1*");
 	url = xasprintf("file://%s/flat/tool_1_amd64.deb", s->fixtures);
 	assert_string_equal(s->context.inputs->inputs.items[0].url, url);
 	assert_string_equal(s->lock.sources.items[0].suite, "./ amd64");
@@ -230,12 +145,12 @@ static void test_a_flat_repository_is_read(void **state)
 
 static void test_the_named_source_must_have_the_package(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", main_only, 1);
 	add_source(s, "cuda", "flat", "./", NULL, 0);
-	want(s, "tool");
+	scene_want(s, "tool");
 	expect_failure(
 		s, ERROR_USAGE,
 		"stack.yaml:7:3: source 'os' has no package 'tool' for amd64; there is: 1 (cuda)");
@@ -244,12 +159,12 @@ static void test_the_named_source_must_have_the_package(void **state)
 
 static void test_an_unknown_package_is_reported_at_its_place_with_a_near_name(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", main_only, 1);
-	want(s, "data");
-	want(s, "libap");
+	scene_want(s, "data");
+	scene_want(s, "libap");
 	expect_failure(s, ERROR_USAGE,
 		       "stack.yaml:8:3: source 'os' has no package 'libap'; did you "
 		       "mean 'libapp'?");
@@ -258,80 +173,80 @@ static void test_an_unknown_package_is_reported_at_its_place_with_a_near_name(vo
 
 static void test_driver_packages_are_refused_at_their_place(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", main_only, 1);
-	want(s, "cuda-drivers");
+	scene_want(s, "cuda-drivers");
 	expect_failure(s, ERROR_USAGE, "stack.yaml:7:3: 'cuda-drivers' brings the driver");
 	scene_free(s);
 }
 
 static void test_an_expired_release_is_refused(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
-	s->machine.now = NOW + 10 * 86400;
+	s->now = NOW + 10 * 86400;
 	add_source(s, "os", "repo", "expired", main_only, 1);
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "expired on 2026-01-02T00:00:00Z");
 	scene_free(s);
 }
 
 static void test_a_release_signed_by_another_key_is_refused(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "other", main_only, 1);
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "keys/good.asc");
 	scene_free(s);
 }
 
 static void test_a_release_with_md5_alone_is_refused(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "md5", main_only, 1);
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "no SHA256");
 	scene_free(s);
 }
 
 static void test_a_missing_keyring_is_an_error(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", main_only, 1);
 	s->sources[0].signed_by = "keys/none.gpg";
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "keys/none.gpg is missing");
 	scene_free(s);
 }
 
 static void test_signed_by_is_required(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", main_only, 1);
 	s->sources[0].signed_by = NULL;
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_USAGE, "signed-by");
 	scene_free(s);
 }
 
 static void test_a_source_that_is_not_there_is_an_error(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "nowhere", "stable", main_only, 1);
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_NOT_FOUND, "source 'os'");
 	scene_free(s);
 }
@@ -339,11 +254,11 @@ static void test_a_source_that_is_not_there_is_an_error(void **state)
 static void test_a_component_that_is_not_offered_is_an_error(void **state)
 {
 	static const char *wrong[] = { "mian" };
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	add_source(s, "os", "repo", "stable", wrong, 1);
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_USAGE, "component mian");
 	scene_free(s);
 }
@@ -364,7 +279,7 @@ static char *copy_repository(struct scene *s)
 
 static void test_an_index_that_differs_from_the_release_is_refused(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 	cleanup_free char *repo = copy_repository(s);
 	cleanup_free char *index = fs_join(repo, "dists/stable/extra/binary-amd64/Packages");
 
@@ -376,14 +291,14 @@ static void test_an_index_that_differs_from_the_release_is_refused(void **state)
 	add_source(s, "os", "repo", "stable", both, 2);
 	free((char *)s->sources[0].url);
 	s->sources[0].url = xasprintf("file://%s", repo);
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "extra/binary-amd64/Packages");
 	scene_free(s);
 }
 
 static void test_indexes_that_lie_in_the_store_are_not_fetched_again(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 	cleanup_free char *repo = copy_repository(s);
 	cleanup_free char *main_dir = fs_join(repo, "dists/stable/main");
 
@@ -391,7 +306,7 @@ static void test_indexes_that_lie_in_the_store_are_not_fetched_again(void **stat
 	add_source(s, "os", "repo", "stable", main_only, 1);
 	free((char *)s->sources[0].url);
 	s->sources[0].url = xasprintf("file://%s", repo);
-	want(s, "data");
+	scene_want(s, "data");
 	assert_ok(run(s), s->err);
 	assert_ok(fs_remove_tree(AT_FDCWD, main_dir, &s->err), s->err);
 	assert_ok(run(s), s->err);
@@ -412,7 +327,7 @@ static void put(const char *root, const char *path, const char *text)
 /* A host whose sources.list has the given line for the fixtures' address. */
 static struct scene *host_scene(const char *options, const char *rest, const char *more)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 	cleanup_free char *list =
 		xasprintf("deb %s file://%s/repo %s\n%s", options, s->fixtures, rest, more);
 	cleanup_strbuf struct strbuf key = { 0 };
@@ -430,9 +345,9 @@ static void test_the_hosts_sources_are_used_with_their_keys(void **state)
 	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/good.asc]", "stable main", "");
 
 	(void)state;
-	want(s, "app");
+	scene_want(s, "app");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "libapp 1.0-1, data 3, app 1.0-1*");
+	scene_expect(s, false, "libapp 1.0-1, data 3, app 1.0-1*");
 	scene_free(s);
 }
 
@@ -442,7 +357,7 @@ static void test_without_signed_by_the_trusted_keys_of_the_machine_count(void **
 	cleanup_strbuf struct strbuf key = { 0 };
 
 	(void)state;
-	want(s, "data");
+	scene_want(s, "data");
 	expect_failure(s, ERROR_INTEGRITY, "no key to check it against");
 	assert_ok(fs_read(AT_FDCWD, FIXTURES "keys/good.asc", MIB, &key, &s->err), s->err);
 	put(s->dir, "etc/apt/trusted.gpg.d/good.asc", strbuf_text(&key));
@@ -456,7 +371,7 @@ static void test_a_named_key_alone_counts_even_when_trusted_ones_would_do(void *
 	cleanup_strbuf struct strbuf key = { 0 };
 
 	(void)state;
-	want(s, "data");
+	scene_want(s, "data");
 	assert_ok(fs_read(AT_FDCWD, FIXTURES "keys/good.asc", MIB, &key, &s->err), s->err);
 	put(s->dir, "etc/apt/trusted.gpg.d/good.asc", strbuf_text(&key));
 	expect_failure(s, ERROR_INTEGRITY, "usr/share/keyrings/none.gpg is missing");
@@ -469,7 +384,7 @@ static void test_an_unreachable_source_of_the_host_is_left_out_with_a_warning(vo
 				     "deb http://127.0.0.1:1/x y main\ndeb cdrom:[x]/ y main\n");
 
 	(void)state;
-	want(s, "data");
+	scene_want(s, "data");
 	assert_ok(run(s), s->err);
 	fflush(s->out.err);
 	assert_contains(s->notes, "warning: /etc/apt/sources.list:2: left out");
@@ -479,13 +394,13 @@ static void test_an_unreachable_source_of_the_host_is_left_out_with_a_warning(vo
 
 static void test_nothing_but_unreachable_sources_is_an_error(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 
 	(void)state;
 	put(s->dir, "etc/apt/sources.list", "deb cdrom:[x]/ y main\n");
 	s->sources[0] = (struct stack_source){ .id = "os", .type = SOURCE_APT, .from_host = true };
 	s->stack.source_count = 1;
-	want(s, "data");
+	scene_want(s, "data");
 	expect_failure(s, ERROR_NETWORK, "no apt source could be read");
 	scene_free(s);
 }
@@ -495,7 +410,7 @@ static void test_a_wrong_signature_on_the_host_is_never_skipped(void **state)
 	struct scene *s = host_scene("[signed-by=/usr/share/keyrings/good.asc]", "other main", "");
 
 	(void)state;
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "/etc/apt/sources.list:1");
 	scene_free(s);
 }
@@ -506,7 +421,7 @@ static void test_sources_of_other_architectures_are_passed_over(void **state)
 		host_scene("[arch=i386 signed-by=/usr/share/keyrings/good.asc]", "stable main", "");
 
 	(void)state;
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_USAGE, "has no source for amd64");
 	scene_free(s);
 }
@@ -517,8 +432,8 @@ static void test_the_machines_answer_to_valid_until_is_respected(void **state)
 		host_scene("[signed-by=/usr/share/keyrings/good.asc]", "expired main", "");
 
 	(void)state;
-	s->machine.now = NOW + 10 * 86400;
-	want(s, "app");
+	s->now = NOW + 10 * 86400;
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "expired");
 	put(s->dir, "etc/apt/apt.conf", "Acquire::Check-Valid-Until \"false\";");
 	assert_ok(run(s), s->err);
@@ -559,7 +474,7 @@ static const char release_head[] = "Suite: stable\nDate: Thu, 01 Jan 2026 00:00:
 /* A host with a repository for two architectures; `line`: what stands in its sources.list. */
 static struct scene *foreign_scene(const char *options, bool flat)
 {
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 	cleanup_free char *list = xasprintf("deb [trusted=yes %s] file://%s/repo %s\n", options,
 					    s->dir, flat ? "./" : "stable main");
 	cleanup_strbuf struct strbuf release = { 0 };
@@ -600,7 +515,7 @@ static void test_a_package_of_a_foreign_architecture_comes_with_its_own_librarie
 	for (int flat = 0; flat < 2; flat++) {
 		struct scene *s = foreign_scene("", flat);
 
-		want(s, "app:i386");
+		scene_want(s, "app:i386");
 		check_archs(s, "lib:i386 tool:amd64 data:all app:i386");
 	}
 }
@@ -610,8 +525,8 @@ static void test_what_may_be_beside_itself_comes_for_both_architectures(void **s
 	struct scene *s = foreign_scene("", false);
 
 	(void)state;
-	want(s, "lib");
-	want(s, "lib:i386");
+	scene_want(s, "lib");
+	scene_want(s, "lib:i386");
 	check_archs(s, "lib:amd64 lib:i386");
 }
 
@@ -620,8 +535,8 @@ static void test_what_may_not_be_beside_itself_is_a_verdict(void **state)
 	struct scene *s = foreign_scene("", false);
 
 	(void)state;
-	want(s, "app");
-	want(s, "app:i386");
+	scene_want(s, "app");
+	scene_want(s, "app:i386");
 	expect_failure(s, ERROR_VERDICT, "cannot be together with app");
 	scene_free(s);
 }
@@ -631,7 +546,7 @@ static void test_without_a_request_no_foreign_package_counts(void **state)
 	struct scene *s = foreign_scene("", false);
 
 	(void)state;
-	want(s, "only");
+	scene_want(s, "only");
 	expect_failure(s, ERROR_USAGE, "source 'os' has no package 'only'");
 	scene_free(s);
 }
@@ -641,7 +556,7 @@ static void test_a_source_for_one_architecture_has_no_foreign_packages(void **st
 	struct scene *s = foreign_scene("arch=amd64", false);
 
 	(void)state;
-	want(s, "app:i386");
+	scene_want(s, "app:i386");
 	expect_failure(s, ERROR_USAGE,
 		       "source 'os' has no package 'app:i386'; there is: 1 (os, amd64)");
 	scene_free(s);
@@ -666,10 +581,10 @@ static void test_several_suites_and_their_pins_choose_the_version(void **state)
 	put(s->dir, "etc/apt/preferences",
 	    "Package: *\nPin: release a=next\nPin-Priority: 100\n\n"
 	    "Package: tool\nPin: release a=next\nPin-Priority: 900\n");
-	want(s, "data");
-	want(s, "tool");
+	scene_want(s, "data");
+	scene_want(s, "tool");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "data 1*, tool 2*");
+	scene_expect(s, false, "data 1*, tool 2*");
 	scene_free(s);
 }
 
@@ -678,7 +593,7 @@ static void check_proxy(const char *uri, const char *before, const char *after, 
 {
 	static const struct http_server_step steps[] = { { .answer = "404 Not Found\r\n\r\n" } };
 	cleanup_http_server struct http_server *server = http_server_start(steps, ARRAY_LEN(steps));
-	struct scene *s = scene_new();
+	struct scene *s = new_scene();
 	cleanup_free char *filled = NULL, *list = NULL;
 	const char *address = http_server_url(server);
 
@@ -688,7 +603,7 @@ static void check_proxy(const char *uri, const char *before, const char *after, 
 	put(s->dir, "etc/apt/apt.conf.d/10proxy", filled);
 	s->sources[0] = (struct stack_source){ .id = "os", .type = SOURCE_APT, .from_host = true };
 	s->stack.source_count = 1;
-	want(s, "data");
+	scene_want(s, "data");
 	assert_int_equal(run(s), -1);
 	if (!str_starts(http_server_request(server, 0), request))
 		fail_msg("asked: %.80s", http_server_request(server, 0));

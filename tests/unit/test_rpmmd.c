@@ -1,96 +1,18 @@
 #include "tests/support/test.h"
 
-#include "base/process.h"
 #include "builder/sources/package_source.h"
 #include "builder/sources/rpmmd.h"
+#include "tests/support/scene.h"
 
 #define FIXTURES "tests/fixtures/rpm/"
 
-/* A store and a manifest of one stage, all in one folder. */
-struct scene {
-	char *dir, *fixtures;
-	struct store *store;
-	struct http_client *http;
-	struct lockfile lock;
-	struct stack stack;
-	struct stack_source sources[3];
-	struct stack_stage stage;
-	struct stack_package packages[4];
-	struct source_request request;
-	struct source_context context;
-	struct out out;
-	char *notes;
-	size_t notes_len;
-	struct error err;
-};
-
-static struct scene *scene_new(void)
-{
-	struct scene *s = xcalloc(1, sizeof(*s));
-	cleanup_free char *store = NULL;
-
-	if (!process_available("gpgv")) {
-		free(s);
-		skip();
-	}
-	s->dir = test_dir();
-	store = fs_join(s->dir, "store");
-	s->fixtures = realpath(FIXTURES, NULL);
-	assert_non_null(s->fixtures);
-	s->store = store_open(store, &s->err);
-	assert_non_null(s->store);
-	s->http = http_client_new(NULL);
-	s->out.err = open_memstream(&s->notes, &s->notes_len);
-	s->out.out = s->out.err;
-	s->stack = (struct stack){ .file = "stack.yaml",
-				   .directory = s->fixtures,
-				   .sources = s->sources };
-	s->stage.name = "runtime";
-	s->context = (struct source_context){
-		.stack = &s->stack,
-		.platform = { .os = "linux", .architecture = "amd64" },
-		.store = s->store,
-		.http = s->http,
-		.out = &s->out,
-		.lock = &s->lock,
-	};
-	s->context.inputs = lockfile_platform(&s->lock, "linux/amd64");
-	s->request = (struct source_request){ .source = &s->sources[0],
-					      .stage = &s->stage,
-					      .packages = s->packages };
-	return s;
-}
-
-static void scene_free(struct scene *s)
-{
-	for (size_t i = 0; i < 3; i++)
-		free((char *)s->sources[i].url);
-	lockfile_release(&s->lock);
-	http_client_free(s->http);
-	store_close(s->store);
-	fclose(s->out.err);
-	free(s->notes);
-	free(s->fixtures);
-	test_dir_free(s->dir);
-	free(s);
-}
-
 static void add_source(struct scene *s, const char *id, const char *path)
 {
-	struct stack_source *source = &s->sources[s->stack.source_count++];
+	struct stack_source source = {
+		.id = id, .type = SOURCE_RPM_MD, .gpgkey = "keys/good.asc", .place = { 4, 5, NULL }
+	};
 
-	*source = (struct stack_source){ .id = id,
-					 .type = SOURCE_RPM_MD,
-					 .gpgkey = "keys/good.asc",
-					 .place = { 4, 5, NULL },
-					 .url = xasprintf("file://%s/%s", s->fixtures, path) };
-}
-
-static void want(struct scene *s, const char *spec)
-{
-	size_t n = s->request.package_count++;
-
-	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3, NULL } };
+	scene_add(s, source, path);
 }
 
 static int run(struct scene *s)
@@ -98,46 +20,29 @@ static int run(struct scene *s)
 	return rpmmd_resolve(&s->context, &s->request, 1, &s->err);
 }
 
-/* The inputs as "name version.arch, name version.arch"; "*": requested. */
-static void expect_inputs(struct scene *s, const char *want_text)
-{
-	cleanup_strbuf struct strbuf got = { 0 };
-
-	for (size_t i = 0; i < s->context.inputs->inputs.len; i++) {
-		const struct lock_input *in = &s->context.inputs->inputs.items[i];
-
-		strbuf_addf(&got, "%s%s %s.%s%s", i ? ", " : "", in->name, in->version, in->arch,
-			    in->requested ? "*" : "");
-	}
-	assert_string_equal(strbuf_text(&got), want_text);
-}
-
 static void expect_failure(struct scene *s, enum error_code code, const char *part)
 {
-	assert_int_equal(run(s), -1);
-	assert_contains(s->err.text, part);
-	assert_int_equal(s->err.code, code);
-	assert_int_equal(s->context.inputs->inputs.len, 0);
+	scene_expect_failure(s, run(s), code, part);
 }
 
 /* One specification of the os repository gives those inputs. */
 static void check(const char *spec, const char *inputs)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	add_source(s, "os", "os/{arch}/");
-	want(s, spec);
+	scene_want(s, spec);
 	assert_ok(run(s), s->err);
-	expect_inputs(s, inputs);
+	scene_expect(s, true, inputs);
 	scene_free(s);
 }
 
 static void check_failure(const char *spec, enum error_code code, const char *part)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	add_source(s, "os", "os/{arch}");
-	want(s, spec);
+	scene_want(s, spec);
 	expect_failure(s, code, part);
 	scene_free(s);
 }
@@ -145,10 +50,10 @@ static void check_failure(const char *spec, enum error_code code, const char *pa
 /* A repository that is refused. */
 static void check_refused(const char *path, enum error_code code, const char *part)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	add_source(s, "os", path);
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, code, part);
 	scene_free(s);
 }
@@ -158,16 +63,16 @@ static const char app_two[] = "libapp 1:1.5-1.x86_64, app 2.0-1.x86_64*";
 
 static void test_a_closure_is_locked_with_address_digest_and_size(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 	const struct lock_input *in;
 	char text[DIGEST_HEX_MAX];
 	cleanup_free char *url = NULL;
 
 	(void)state;
 	add_source(s, "os", "os/{arch}/");
-	want(s, "plus++x");
+	scene_want(s, "plus++x");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "plus++x 1-1.noarch*");
+	scene_expect(s, true, "plus++x 1-1.noarch*");
 	in = &s->context.inputs->inputs.items[0];
 	url = xasprintf("file://%s/os/x86_64/plus%%2B%%2Bx-1-1.noarch.rpm", s->fixtures);
 	assert_string_equal(in->url, url);
@@ -234,21 +139,21 @@ static void test_rich_dependencies_count(void **state)
 
 static void test_each_platform_has_its_own_repository(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	s->context.platform.architecture = "arm64";
 	add_source(s, "os", "os/{arch}/");
-	want(s, "app");
+	scene_want(s, "app");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "app 1.0-1.aarch64*");
+	scene_expect(s, true, "app 1.0-1.aarch64*");
 	assert_string_equal(s->lock.sources.items[0].suite, "aarch64");
 	scene_free(s);
 }
 
 static void test_the_repository_is_recorded_once(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 	const struct lock_source *source;
 	cleanup_free char *file = NULL;
 	cleanup_strbuf struct strbuf text = { 0 };
@@ -256,7 +161,7 @@ static void test_the_repository_is_recorded_once(void **state)
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
-	want(s, "data");
+	scene_want(s, "data");
 	assert_ok(run(s), s->err);
 	assert_ok(run(s), s->err);
 	assert_int_equal(s->lock.sources.len, 1);
@@ -274,15 +179,15 @@ static void test_the_repository_is_recorded_once(void **state)
 
 static void test_dependencies_come_from_the_other_sources_too(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
 	add_source(s, "extra", "extra");
 	s->request.source = &s->sources[1];
-	want(s, "tool");
+	scene_want(s, "tool");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "data 3-1.noarch, tool 1-1.x86_64*");
+	scene_expect(s, true, "data 3-1.noarch, tool 1-1.x86_64*");
 	assert_string_equal(s->context.inputs->inputs.items[0].source, "os");
 	assert_string_equal(s->context.inputs->inputs.items[1].source, "extra");
 	scene_free(s);
@@ -290,14 +195,14 @@ static void test_dependencies_come_from_the_other_sources_too(void **state)
 
 static void check_order(const char *first, const char *second, size_t named, const char *inputs)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	add_source(s, "one", first);
 	add_source(s, "two", second);
 	s->request.source = &s->sources[named];
-	want(s, "user");
+	scene_want(s, "user");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, inputs);
+	scene_expect(s, true, inputs);
 	scene_free(s);
 }
 
@@ -312,35 +217,35 @@ static void test_the_first_source_that_has_a_dependency_wins_whatever_its_versio
 
 static void test_a_package_comes_from_the_source_it_is_named_under(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
 	add_source(s, "extra", "extra");
 	s->request.source = &s->sources[1];
-	want(s, "app");
+	scene_want(s, "app");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "data 3-1.noarch, tool 1-1.x86_64, app 9-1.x86_64*");
+	scene_expect(s, true, "data 3-1.noarch, tool 1-1.x86_64, app 9-1.x86_64*");
 	scene_free(s);
 }
 
 static void test_zstd_metadata_and_sha512_checksums_are_read(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	add_source(s, "os", "sha512");
 	add_source(s, "extra", "zstd");
 	s->request.source = &s->sources[1];
-	want(s, "tool");
+	scene_want(s, "tool");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "data 3-1.noarch, tool 1-1.x86_64*");
+	scene_expect(s, true, "data 3-1.noarch, tool 1-1.x86_64*");
 	scene_free(s);
 }
 
 static void test_metadata_is_kept_in_the_store(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 	struct rpmmd_access access = { .store = s->store, .http = s->http };
 	struct rpmmd_repository r = { 0 };
 	struct rpmmd_index index;
@@ -348,7 +253,7 @@ static void test_metadata_is_kept_in_the_store(void **state)
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
-	want(s, "data");
+	scene_want(s, "data");
 	assert_ok(run(s), s->err);
 	key = fs_join(s->fixtures, "keys/good.asc");
 	assert_ok(rpmmd_repository_open(&access, s->sources[0].url, key, &r, &s->err), s->err);
@@ -363,13 +268,13 @@ static void test_metadata_is_kept_in_the_store(void **state)
 
 static void check_cuda(const char *cuda, const char *inputs)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	s->context.cuda = cuda;
 	add_source(s, "cuda", "extra");
-	want(s, "libnccl");
+	scene_want(s, "libnccl");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, inputs);
+	scene_expect(s, true, inputs);
 	scene_free(s);
 }
 
@@ -387,7 +292,7 @@ static void test_builds_for_another_cuda_are_left_aside(void **state)
 
 static void test_a_kept_package_keeps_its_version(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 	struct lock_input old[] = {
 		{ .kind = LOCK_RPM,
 		  .stage = "runtime",
@@ -406,25 +311,25 @@ static void test_a_kept_package_keeps_its_version(void **state)
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
-	want(s, "app");
+	scene_want(s, "app");
 	s->context.keep = (struct source_keep){ .inputs = &before, .moves = "other" };
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "data 3-1.noarch, libapp 1:1.0-1.x86_64, app 1.0-1.x86_64*");
+	scene_expect(s, true, "data 3-1.noarch, libapp 1:1.0-1.x86_64, app 1.0-1.x86_64*");
 	s->context.inputs->inputs.len = 0;
 	s->context.keep.moves = "os";
 	assert_ok(run(s), s->err);
-	expect_inputs(s, app_two);
+	scene_expect(s, true, app_two);
 	scene_free(s);
 }
 
 static void test_an_unknown_package_is_reported_at_its_place_with_a_near_name(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
-	want(s, "data");
-	want(s, "libap");
+	scene_want(s, "data");
+	scene_want(s, "libap");
 	expect_failure(s, ERROR_USAGE,
 		       "stack.yaml:8:3: source 'os' has no package 'libap' for x86_64; "
 		       "did you mean 'libapp'?");
@@ -433,12 +338,12 @@ static void test_an_unknown_package_is_reported_at_its_place_with_a_near_name(vo
 
 static void test_a_package_of_another_source_is_named(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
 	add_source(s, "extra", "extra");
-	want(s, "tool");
+	scene_want(s, "tool");
 	expect_failure(s, ERROR_USAGE,
 		       "stack.yaml:7:3: source 'os' has no package 'tool' for x86_64; "
 		       "there is: tool-1-1.x86_64 (extra)");
@@ -470,34 +375,34 @@ static void test_the_driver_is_refused_by_name(void **state)
 
 static void test_a_driver_package_that_is_needed_is_left_to_the_host(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 	struct rpm_sessions sessions = { 0 };
 
 	(void)state;
 	s->context.rpm = &sessions;
 	add_source(s, "os", "os/x86_64");
-	want(s, "wants-driver");
+	scene_want(s, "wants-driver");
 	assert_ok(run(s), s->err);
-	expect_inputs(s, "nvidia-driver-cuda 580-1.x86_64, wants-driver 1-1.noarch*");
+	scene_expect(s, true, "nvidia-driver-cuda 580-1.x86_64, wants-driver 1-1.noarch*");
 	assert_string_equal(s->context.inputs->inputs.items[0].host_for, "wants-driver");
 	assert_false(lock_input_is_hosts(&s->context.inputs->inputs.items[1]));
 	/* of the next that is asked for in the same repositories it is no part */
 	s->context.inputs->inputs.len = 0;
 	s->packages[0].spec = "app";
 	assert_ok(run(s), s->err);
-	expect_inputs(s, app_two);
+	scene_expect(s, true, app_two);
 	rpm_sessions_release(&sessions);
 	scene_free(s);
 }
 
 static void test_a_conflict_is_told_in_full(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
-	want(s, "left");
-	want(s, "right");
+	scene_want(s, "left");
+	scene_want(s, "right");
 	expect_failure(s, ERROR_VERDICT,
 		       "the packages do not fit: package right-1-1.noarch "
 		       "conflicts with left provided by left-1-1.noarch");
@@ -548,24 +453,24 @@ static void test_weak_checksums_are_refused(void **state)
 
 static void test_packages_with_weak_checksums_are_refused(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	s->context.platform.architecture = "arm64";
 	add_source(s, "os", "weak");
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "'app-1.0-1.aarch64' has no checksum of type sha256");
 	scene_free(s);
 }
 
 static void test_a_missing_key_is_an_error(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 
 	(void)state;
 	add_source(s, "os", "os/x86_64");
 	s->sources[0].gpgkey = "keys/none.asc";
-	want(s, "app");
+	scene_want(s, "app");
 	expect_failure(s, ERROR_INTEGRITY, "keys/none.asc is missing");
 	s->sources[0].gpgkey = NULL;
 	expect_failure(s, ERROR_USAGE,
@@ -686,7 +591,7 @@ static void test_metadata_of_another_size_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		struct scene *s = scene_new();
+		struct scene *s = scene_new(FIXTURES);
 		struct made made;
 
 		make_primary(s, slice_str("12345"), sizes[i], &made);
@@ -699,7 +604,7 @@ static void test_metadata_of_another_size_is_refused(void **state)
 
 static void test_metadata_that_says_to_be_huge_is_not_fetched(void **state)
 {
-	struct scene *s = scene_new();
+	struct scene *s = scene_new(FIXTURES);
 	struct made made;
 
 	(void)state;
