@@ -3,49 +3,12 @@
 #include "builder/finish/finish.h"
 #include "builder/plan.h"
 #include "formats/ldcache.h"
-
-/* A tree of packages made in memory, and the actions' result. */
-struct site {
-	struct rootfs rootfs;
-	struct finish finish;
-	struct stack stack;
-	struct lock_stack solved;
-	struct arena arena;
-};
-
-static void site_release(struct site *s)
-{
-	vec_release(&s->finish.actions);
-	vec_release(&s->finish.overrides);
-	rootfs_release(&s->rootfs);
-	stack_release(&s->stack);
-	arena_release(&s->arena);
-}
+#include "tests/support/site.h"
 
 static void open_site(struct site *s, const char *image)
 {
-	cleanup_free char *text = xasprintf("gpuimg: 1\nname: a/b\ntag: \"1\"\n"
-					    "platforms: [linux/amd64]\nstack: {}\nsources: []\n"
-					    "stages: { runtime: { profile: base } }\nimage: %s\n",
-					    image);
-	struct error err = { 0 };
-
-	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
-	s->solved = (struct lock_stack){ .driver = "",
-					 .cuda = "",
-					 .cudnn = "",
-					 .nccl = "",
-					 .python = "",
-					 .cuda_release = "",
-					 .require_cuda = "" };
-	s->finish = (struct finish){ .rootfs = &s->rootfs,
-				     .stack = &s->stack,
-				     .stage = &s->stack.stages[0],
-				     .solved = &s->solved,
-				     .platform = { "linux", "amd64", NULL },
-				     .final = true,
-				     .arena = &s->arena };
-	assert_ok(rootfs_add(&s->rootfs, finish_filesystem(&s->finish.platform, true), &err), err);
+	site_open(s, image);
+	site_add(s, finish_filesystem(&s->finish.platform, true));
 }
 
 static struct component *deb(const char *name, const char *postinst)
@@ -78,54 +41,19 @@ static void put(struct site *s, const char *package, const char *postinst, const
 	assert_ok(rootfs_add(&s->rootfs, c, &err), err);
 }
 
-static int finish(struct site *s, struct error *err)
-{
-	s->finish.cuda = component_new(COMPONENT_FINISH, PLAN_CUDA, "");
-	s->finish.metadata = component_new(COMPONENT_FINISH, PLAN_METADATA, "");
-	rootfs_attach(&s->rootfs, s->finish.cuda);
-	rootfs_attach(&s->rootfs, s->finish.metadata);
-	return finish_run(&s->finish, err);
-}
-
-static void finish_well(struct site *s)
-{
-	struct error err = { 0 };
-
-	assert_ok(finish(s, &err), err);
-}
-
-static char *text_of(struct site *s, const char *path)
-{
-	cleanup_strbuf struct strbuf b = { 0 };
-	struct error err = { 0 };
-
-	assert_ok(rootfs_read(&s->rootfs, path, MIB, &b, &err), err);
-	strbuf_adds(&b, "");
-	return strbuf_steal(&b);
-}
-
-static const char *link_of(struct site *s, const char *path)
-{
-	const struct rootfs_node *n = rootfs_lookup(&s->rootfs, path);
-
-	if (!n || n->tar->type != TAR_SYMLINK)
-		fail_msg("%s is no link", path);
-	return n->tar->link;
-}
-
 static void test_accounts_come_from_the_masters_and_the_manifest(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *passwd = NULL, *shadow = NULL, *group = NULL;
 
 	(void)state;
 	open_site(&s, "{ user: { name: app, uid: 1000, gid: 1000, home: /home/app } }");
 	put(&s, "base-passwd", NULL, "usr/share/base-passwd/passwd.master",
 	    "root:*:0:0:root:/root:/bin/bash\nbin:*:2:2:bin:/bin:/usr/sbin/nologin\n");
-	finish_well(&s);
-	passwd = text_of(&s, "etc/passwd");
-	shadow = text_of(&s, "etc/shadow");
-	group = text_of(&s, "etc/group");
+	site_finish_well(&s);
+	passwd = site_text(&s, "etc/passwd");
+	shadow = site_text(&s, "etc/shadow");
+	group = site_text(&s, "etc/group");
 	assert_contains(passwd, "root:x:0:0:root:/root:/bin/bash\nbin:x:2:2:");
 	assert_contains(passwd, "app:x:1000:1000::/home/app:/bin/sh\n");
 	assert_contains(shadow, "root:*:3652:0:99999:7:::\n");
@@ -137,19 +65,19 @@ static void test_accounts_come_from_the_masters_and_the_manifest(void **state)
 
 static void test_a_user_whose_number_is_taken_is_refused(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct error err = { 0 };
 
 	(void)state;
 	open_site(&s, "{ user: { name: app, uid: 65534, gid: 65534 } }");
-	assert_int_equal(finish(&s, &err), -1);
+	assert_int_equal(site_finish(&s, &err), -1);
 	assert_int_equal(err.code, ERROR_USAGE);
 	assert_contains(err.text, "nobody");
 }
 
 static void test_system_users_of_packages_have_fixed_numbers(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *passwd = NULL;
 
 	(void)state;
@@ -163,8 +91,8 @@ static void test_system_users_of_packages_have_fixed_numbers(void **state)
 	    "#!/bin/sh\nsystemd-sysusers ${DPKG_ROOT:+--root=\"$DPKG_ROOT\"} some.conf\n",
 	    "usr/lib/sysusers.d/some.conf",
 	    "# comment\nu some 250 \"Some Service\" /var/lib/some\nu drawn - \"Drawn\"\n");
-	finish_well(&s);
-	passwd = text_of(&s, "etc/passwd");
+	site_finish_well(&s);
+	passwd = site_text(&s, "etc/passwd");
 	assert_contains(passwd, "_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n");
 	assert_contains(passwd, "some:x:250:250:Some Service:/var/lib/some:/usr/sbin/nologin\n");
 	assert_contains(passwd, "drawn:x:999:999:Drawn:/:");
@@ -172,7 +100,7 @@ static void test_system_users_of_packages_have_fixed_numbers(void **state)
 
 static void test_what_scripts_do_with_files_for_sure_is_done(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *overrides = NULL, *text = NULL;
 	const struct rootfs_node *n;
 
@@ -188,13 +116,13 @@ static void test_what_scripts_do_with_files_for_sure_is_done(void **state)
 	    "if command -v setcap >/dev/null; then setcap cap_net_raw+ep /usr/bin/tool; fi\n"
 	    "dpkg-statoverride --update --add root ssl-cert 4710 /usr/bin/tool\n",
 	    "usr/bin/tool", "x");
-	finish_well(&s);
+	site_finish_well(&s);
 	n = rootfs_lookup(&s.rootfs, "var/lib/tool");
 	assert_int_equal(n->tar->mode, 0750);
 	assert_int_equal(n->tar->gid, 116);
 	assert_null(rootfs_lookup(&s.rootfs, "var/lib/other"));
-	assert_string_equal(link_of(&s, "etc/link"), "../x");
-	text = text_of(&s, "etc/made");
+	assert_string_equal(site_link(&s, "etc/link"), "../x");
+	text = site_text(&s, "etc/made");
 	assert_string_equal(text, "line\n");
 	n = rootfs_lookup(&s.rootfs, "usr/bin/tool");
 	assert_int_equal(n->tar->mode, 04710);
@@ -202,13 +130,13 @@ static void test_what_scripts_do_with_files_for_sure_is_done(void **state)
 	assert_int_equal(tar_extras(n->tar)->xattr_count, 1);
 	assert_string_equal(n->tar->extras->xattrs[0].name, "security.capability");
 	assert_int_equal(n->tar->extras->xattrs[0].value[5], 0x20);
-	overrides = text_of(&s, "var/lib/dpkg/statoverride");
+	overrides = site_text(&s, "var/lib/dpkg/statoverride");
 	assert_string_equal(overrides, "root ssl-cert 4710 /usr/bin/tool\n");
 }
 
 static void test_a_diversion_moves_what_others_bring(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *big = deb("big", NULL);
 	const char *preinst = "#!/bin/sh\nif [ \"$1\" = install ]; then\ndpkg-divert --package big "
 			      "--add --rename --divert /usr/bin/x.small /usr/bin/x\nfi\n";
@@ -223,9 +151,9 @@ static void test_a_diversion_moves_what_others_bring(void **state)
 	put(&s, "small", NULL, "usr/bin/x", "small");
 	component_add_text(big, "usr/bin/x", 0755, slice_str("big"));
 	assert_ok(rootfs_add(&s.rootfs, big, &err), err);
-	finish_well(&s);
+	site_finish_well(&s);
 	assert_non_null(rootfs_lookup(&s.rootfs, "usr/bin/x.small"));
-	diversions = text_of(&s, "var/lib/dpkg/diversions");
+	diversions = site_text(&s, "var/lib/dpkg/diversions");
 	assert_string_equal(diversions, "/usr/bin/x\n/usr/bin/x.small\nbig\n");
 }
 
@@ -236,14 +164,14 @@ static void test_a_diversion_to_what_is_no_name_is_passed_over(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		cleanup(site_release) struct site s = { 0 };
+		cleanup_site struct site s = { 0 };
 		cleanup_free char *script = xasprintf(
 			"dpkg-divert --package big --add --divert %s /usr/bin/x\n", places[i]);
 
 		open_site(&s, "{}");
 		put(&s, "big", script, "usr/bin/big", "big");
 		put(&s, "small", NULL, "usr/bin/x", "small");
-		finish_well(&s);
+		site_finish_well(&s);
 		assert_non_null(rootfs_lookup(&s.rootfs, "usr/bin/x"));
 		assert_int_equal(s.rootfs.diversions.len, 0);
 	}
@@ -256,7 +184,7 @@ static const char awk[] =
 
 static void test_the_highest_priority_is_the_alternative(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *record = NULL;
 
 	(void)state;
@@ -265,10 +193,10 @@ static void test_the_highest_priority_is_the_alternative(void **state)
 	put(&s, "gawk",
 	    "#!/bin/sh\nupdate-alternatives --install /usr/bin/awk awk /usr/bin/gawk 10\n",
 	    "usr/bin/gawk", "gawk");
-	finish_well(&s);
-	assert_string_equal(link_of(&s, "etc/alternatives/awk"), "/usr/bin/gawk");
-	assert_string_equal(link_of(&s, "usr/bin/awk"), "/etc/alternatives/awk");
-	record = text_of(&s, "var/lib/dpkg/alternatives/awk");
+	site_finish_well(&s);
+	assert_string_equal(site_link(&s, "etc/alternatives/awk"), "/usr/bin/gawk");
+	assert_string_equal(site_link(&s, "usr/bin/awk"), "/etc/alternatives/awk");
+	record = site_text(&s, "var/lib/dpkg/alternatives/awk");
 	assert_string_equal(record, "auto\n/usr/bin/awk\na.1\n/usr/share/man/a.1\nnawk\n"
 				    "/usr/bin/nawk\n\n/usr/bin/gawk\n10\n\n\n"
 				    "/usr/bin/mawk\n5\n/no/such\n/usr/bin/mawk\n\n");
@@ -276,7 +204,7 @@ static void test_the_highest_priority_is_the_alternative(void **state)
 
 static void test_of_equal_priorities_the_first_registered_stays(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_site(&s, "{}");
@@ -284,8 +212,8 @@ static void test_of_equal_priorities_the_first_registered_stays(void **state)
 	    "usr/bin/t-z", "z");
 	put(&s, "first", "#!/bin/sh\nupdate-alternatives --install /usr/bin/t t /usr/bin/t-a 10\n",
 	    "usr/bin/t-a", "a");
-	finish_well(&s);
-	assert_string_equal(link_of(&s, "etc/alternatives/t"), "/usr/bin/t-z");
+	site_finish_well(&s);
+	assert_string_equal(site_link(&s, "etc/alternatives/t"), "/usr/bin/t-z");
 }
 
 /* A small system, in which the scripts of base-files, libc-bin and others have something to do. */
@@ -298,7 +226,7 @@ static void open_system(struct site *s)
 	put(s, "tzdata", "#!/bin/sh\necho Etc/UTC > /etc/timezone\n", "usr/share/zoneinfo/Etc/UTC",
 	    "TZif");
 	put(s, "openssh-server", NULL, "usr/sbin/sshd", "sshd");
-	finish_well(s);
+	site_finish_well(s);
 }
 
 static void test_files_that_scripts_write_or_copy_are_there(void **state)
@@ -312,18 +240,18 @@ static void test_files_that_scripts_write_or_copy_are_there(void **state)
 		{ "etc/subuid", "" },
 		{ "etc/subgid", "" },
 	};
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_system(&s);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		cleanup_free char *text = text_of(&s, files[i].path);
+		cleanup_free char *text = site_text(&s, files[i].path);
 
 		assert_string_equal(text, files[i].text);
 	}
-	assert_string_equal(link_of(&s, "usr/bin/sh"), "dash");
-	assert_string_equal(link_of(&s, "etc/localtime"), "/usr/share/zoneinfo/Etc/UTC");
-	assert_string_equal(link_of(&s, "etc/dpkg/origins/default"), "debian");
+	assert_string_equal(site_link(&s, "usr/bin/sh"), "dash");
+	assert_string_equal(site_link(&s, "etc/localtime"), "/usr/share/zoneinfo/Etc/UTC");
+	assert_string_equal(site_link(&s, "etc/dpkg/origins/default"), "debian");
 }
 
 static void test_what_differs_between_machines_is_not_made(void **state)
@@ -346,7 +274,7 @@ static void test_what_differs_between_machines_is_not_made(void **state)
 		"var/lib/systemd/random-seed",
 		"var/cache/fontconfig",
 	};
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_system(&s);
@@ -366,7 +294,7 @@ static void test_folders_of_the_system_have_their_modes(void **state)
 		{ "tmp", 01777, 0 },      { "var/tmp", 01777, 0 }, { "run", 0755, 0 },
 		{ "run/lock", 01777, 0 }, { "root", 0700, 0 },     { "var/mail", 02775, 8 },
 	};
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_system(&s);
@@ -377,24 +305,24 @@ static void test_folders_of_the_system_have_their_modes(void **state)
 		    n->tar->gid != folders[i].gid)
 			fail_msg("%s", folders[i].path);
 	}
-	assert_string_equal(link_of(&s, "usr/local/man"), "share/man");
+	assert_string_equal(site_link(&s, "usr/local/man"), "share/man");
 }
 
 static void test_slaves_whose_file_is_missing_are_left_out(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_site(&s, "{}");
 	put(&s, "mawk", awk, "usr/bin/mawk", "mawk");
-	finish_well(&s);
-	assert_string_equal(link_of(&s, "usr/bin/nawk"), "/etc/alternatives/nawk");
+	site_finish_well(&s);
+	assert_string_equal(site_link(&s, "usr/bin/nawk"), "/etc/alternatives/nawk");
 	assert_null(rootfs_lookup(&s.rootfs, "usr/share/man/a.1"));
 }
 
 static void test_names_of_alternatives_never_leave_their_folder(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_site(&s, "{}");
@@ -402,7 +330,7 @@ static void test_names_of_alternatives_never_leave_their_folder(void **state)
 	    "#!/bin/sh\nupdate-alternatives --install /usr/bin/x ../../etc/passwd /usr/bin/y 5\n"
 	    "update-alternatives --install /usr/../etc/x z /usr/bin/y 5\n",
 	    "usr/bin/y", "y");
-	finish_well(&s);
+	site_finish_well(&s);
 	assert_null(rootfs_lookup(&s.rootfs, "usr/bin/x"));
 	assert_null(rootfs_lookup(&s.rootfs, "etc/x"));
 }
@@ -422,24 +350,24 @@ static const char certificate[] =
 
 static void test_certificates_get_a_bundle_and_their_links(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *bundle = NULL;
 
 	(void)state;
 	open_site(&s, "{}");
 	put(&s, "ca-certificates", NULL, "usr/share/ca-certificates/mozilla/Test (1).crt",
 	    certificate);
-	finish_well(&s);
-	bundle = text_of(&s, "etc/ssl/certs/ca-certificates.crt");
+	site_finish_well(&s);
+	bundle = site_text(&s, "etc/ssl/certs/ca-certificates.crt");
 	assert_string_equal(bundle, certificate);
-	assert_string_equal(link_of(&s, "etc/ssl/certs/Test_=1=.pem"),
+	assert_string_equal(site_link(&s, "etc/ssl/certs/Test_=1=.pem"),
 			    "/usr/share/ca-certificates/mozilla/Test (1).crt");
-	assert_string_equal(link_of(&s, "etc/ssl/certs/5c22188b.0"), "Test_=1=.pem");
+	assert_string_equal(site_link(&s, "etc/ssl/certs/5c22188b.0"), "Test_=1=.pem");
 }
 
 static void test_certificates_of_the_site_go_behind_those_of_the_distribution(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *bundle = NULL, *conf = NULL,
 			  *twice = xasprintf("%s%s", certificate, certificate);
 
@@ -449,16 +377,16 @@ static void test_certificates_of_the_site_go_behind_those_of_the_distribution(vo
 	put(&s, "site", NULL, "usr/local/share/ca-certificates/a/Own CA.crt", certificate);
 	put(&s, "other", NULL, "usr/local/share/ca-certificates/Test.crt", certificate);
 	put(&s, "none", NULL, "usr/local/share/ca-certificates/readme.txt", "no certificate");
-	finish_well(&s);
-	bundle = text_of(&s, "etc/ssl/certs/ca-certificates.crt");
-	conf = text_of(&s, "etc/ca-certificates.conf");
+	site_finish_well(&s);
+	bundle = site_text(&s, "etc/ssl/certs/ca-certificates.crt");
+	conf = site_text(&s, "etc/ca-certificates.conf");
 	assert_int_equal(strlen(bundle), 3 * strlen(certificate));
 	assert_string_equal(bundle + strlen(certificate), twice);
-	assert_string_equal(link_of(&s, "etc/ssl/certs/Own_CA.pem"),
+	assert_string_equal(site_link(&s, "etc/ssl/certs/Own_CA.pem"),
 			    "/usr/local/share/ca-certificates/a/Own CA.crt");
-	assert_string_equal(link_of(&s, "etc/ssl/certs/5c22188b.1"), "Own_CA.pem");
+	assert_string_equal(site_link(&s, "etc/ssl/certs/5c22188b.1"), "Own_CA.pem");
 	/* one name, one link */
-	assert_string_equal(link_of(&s, "etc/ssl/certs/Test.pem"),
+	assert_string_equal(site_link(&s, "etc/ssl/certs/Test.pem"),
 			    "/usr/share/ca-certificates/mozilla/Test.crt");
 	assert_null(strstr(conf, "Own"));
 	assert_contains(conf, "\nmozilla/Test.crt\n");
@@ -471,7 +399,7 @@ static void java(struct site *s, const char *defaults, bool installed)
 	put(s, "ca-certificates-java", "#!/bin/sh\njava -jar x\n", "etc/default/cacerts", defaults);
 	if (installed)
 		put(s, "jre", NULL, "usr/bin/java", "x");
-	finish_well(s);
+	site_finish_well(s);
 }
 
 static void test_java_gets_a_key_store_of_the_certificates(void **state)
@@ -479,7 +407,7 @@ static void test_java_gets_a_key_store_of_the_certificates(void **state)
 	static const uint8_t head[] = { 0xfe, 0xed, 0xfe, 0xed, 0,   0,   0,   2,   0,   0,
 					0,    1,    0,    0,    0,   2,   0,   15,  'd', 'e',
 					'b',  'i',  'a',  'n',  ':', 't', 'e', 's', 't', '.' };
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_strbuf struct strbuf store = { 0 };
 	struct error err = { 0 };
 
@@ -495,7 +423,7 @@ static void test_java_gets_a_key_store_of_the_certificates(void **state)
 
 static void test_java_gets_no_key_store_where_its_script_makes_none(void **state)
 {
-	cleanup(site_release) struct site forbidden = { 0 }, bare = { 0 };
+	cleanup_site struct site forbidden = { 0 }, bare = { 0 };
 
 	(void)state;
 	java(&forbidden, "cacerts_updates=no\n", true);
@@ -506,7 +434,7 @@ static void test_java_gets_no_key_store_where_its_script_makes_none(void **state
 
 static void test_tmpfiles_with_a_prefix_make_only_what_lies_there(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_site(&s, "{}");
@@ -516,7 +444,7 @@ static void test_tmpfiles_with_a_prefix_make_only_what_lies_there(void **state)
 	    "d /var/log/journal 2755 root root -\nd /var/log/journals 0755\nd /var/other 0755\n");
 	put(&s, "two", "#!/bin/sh\nsystemd-tmpfiles --create --prefix=/srv two.conf\n",
 	    "usr/lib/tmpfiles.d/two.conf", "d /srv/two 0700\n");
-	finish_well(&s);
+	site_finish_well(&s);
 	assert_non_null(rootfs_lookup(&s.rootfs, "var/log/journal"));
 	assert_int_equal(rootfs_lookup(&s.rootfs, "var/log/journal")->tar->mode, 02755);
 	assert_null(rootfs_lookup(&s.rootfs, "var/log/journals"));
@@ -526,7 +454,7 @@ static void test_tmpfiles_with_a_prefix_make_only_what_lies_there(void **state)
 
 static void test_folders_of_tmpfiles_and_of_users_have_proper_names(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 
 	(void)state;
 	open_site(&s, "{}");
@@ -535,7 +463,7 @@ static void test_folders_of_tmpfiles_and_of_users_have_proper_names(void **state
 	put(&s, "t", "#!/bin/sh\nadduser --system --group --home /var/lib/t/ t\n",
 	    "usr/lib/tmpfiles.d/t.conf",
 	    "d /srv/slash/ 0700\nd /srv/up/.. 0700\nd /srv/here/. 0700\nf /srv/../etc/x\n");
-	finish_well(&s);
+	site_finish_well(&s);
 	assert_int_equal(rootfs_lookup(&s.rootfs, "srv/slash")->tar->mode, 0700);
 	assert_non_null(rootfs_lookup(&s.rootfs, "var/lib/t"));
 	assert_null(rootfs_lookup(&s.rootfs, "srv/up/.."));
@@ -545,20 +473,20 @@ static void test_folders_of_tmpfiles_and_of_users_have_proper_names(void **state
 
 static void test_what_is_no_certificate_is_named(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct error err = { 0 };
 
 	(void)state;
 	open_site(&s, "{}");
 	put(&s, "ca-certificates", NULL, "usr/share/ca-certificates/bad.crt", "not PEM");
-	assert_int_equal(finish(&s, &err), -1);
+	assert_int_equal(site_finish(&s, &err), -1);
 	assert_int_equal(err.code, ERROR_FORMAT);
 	assert_contains(err.text, "bad.crt");
 }
 
 static void test_the_package_database_is_the_full_form(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *status = NULL, *list = NULL;
 	struct component *c = deb("tool", NULL);
 	struct error err = { 0 };
@@ -569,9 +497,9 @@ static void test_the_package_database_is_the_full_form(void **state)
 	component_add_text(c, "bin/tool", 0755, slice_str("x"));
 	component_add_text(c, "etc/tool.conf", 0644, slice_str("abc"));
 	assert_ok(rootfs_add(&s.rootfs, c, &err), err);
-	finish_well(&s);
-	status = text_of(&s, "var/lib/dpkg/status");
-	list = text_of(&s, "var/lib/dpkg/info/tool.list");
+	site_finish_well(&s);
+	status = site_text(&s, "var/lib/dpkg/status");
+	list = site_text(&s, "var/lib/dpkg/info/tool.list");
 	assert_string_equal(status, "Package: tool\nStatus: install ok installed\n"
 				    "Architecture: amd64\nVersion: 1.0\nConffiles:\n"
 				    " /etc/tool.conf 900150983cd24fb0d6963f7d28e17f72\n"
@@ -581,7 +509,7 @@ static void test_the_package_database_is_the_full_form(void **state)
 
 static void test_cuda_gets_its_links_and_the_stub_off_every_path(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *wheel = component_new(COMPONENT_WHEEL, "nvidia-cuda-runtime", "13.0");
 	cleanup_free char *conf = NULL;
 	struct error err = { 0 };
@@ -593,18 +521,18 @@ static void test_cuda_gets_its_links_and_the_stub_off_every_path(void **state)
 	component_add_text(wheel, "usr/local/cuda-13.0/targets/x86_64-linux/lib/libcudart.so.13",
 			   0755, slice_str("elf"));
 	assert_ok(rootfs_add(&s.rootfs, wheel, &err), err);
-	finish_well(&s);
-	assert_string_equal(link_of(&s, "usr/local/cuda"), "cuda-13.0");
-	assert_string_equal(link_of(&s, "usr/local/cuda-13.0/lib64"), "targets/x86_64-linux/lib");
+	site_finish_well(&s);
+	assert_string_equal(site_link(&s, "usr/local/cuda"), "cuda-13.0");
+	assert_string_equal(site_link(&s, "usr/local/cuda-13.0/lib64"), "targets/x86_64-linux/lib");
 	assert_non_null(rootfs_resolve(&s.rootfs, "/usr/local/cuda/lib64/stubs/libcuda.so"));
 	assert_null(rootfs_resolve(&s.rootfs, "/usr/local/cuda/lib64/stubs/libcuda.so.1"));
-	conf = text_of(&s, "etc/ld.so.conf.d/gpuimg-cuda.conf");
+	conf = site_text(&s, "etc/ld.so.conf.d/gpuimg-cuda.conf");
 	assert_string_equal(conf, "/usr/local/cuda-13.0/targets/x86_64-linux/lib\n");
 }
 
 static void test_a_toolkit_with_lib_beside_it_has_the_stub_there(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *kit = component_new(COMPONENT_TREE, "kit", "");
 	struct error err = { 0 };
 
@@ -613,18 +541,9 @@ static void test_a_toolkit_with_lib_beside_it_has_the_stub_there(void **state)
 	s.solved.cuda = "13.0";
 	component_add_text(kit, "usr/local/cuda-13.0/lib/libcudart.so.13", 0755, slice_str("elf"));
 	assert_ok(rootfs_add(&s.rootfs, kit, &err), err);
-	finish_well(&s);
-	assert_string_equal(link_of(&s, "usr/local/cuda-13.0/lib64"), "lib");
+	site_finish_well(&s);
+	assert_string_equal(site_link(&s, "usr/local/cuda-13.0/lib64"), "lib");
 	assert_non_null(rootfs_lookup(&s.rootfs, "usr/local/cuda-13.0/lib/stubs/libcuda.so"));
-}
-
-static const struct build_action *action_of(struct site *s, const char *package)
-{
-	for (size_t i = 0; i < s->finish.actions.len; i++) {
-		if (str_equal(s->finish.actions.items[i].package, package))
-			return &s->finish.actions.items[i];
-	}
-	return NULL;
 }
 
 /* A .pyc as Python 3.7 and later begin it: number, flags, time and size of the source, code. */
@@ -649,7 +568,7 @@ static void test_what_of_wheels_runs_or_is_of_no_use_is_said(void **state)
 		"2 files of byte-code that Python passes over: their sources have another time "
 		"(/" SITE "m/__pycache__/late.cpython-311.pyc)",
 	};
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = component_new(COMPONENT_WHEEL, "demo", "1");
 	struct error err = { 0 };
 
@@ -671,7 +590,7 @@ static void test_what_of_wheels_runs_or_is_of_no_use_is_said(void **state)
 	put_pyc(c, SITE "m/__pycache__/gone.cpython-311.pyc", 0, 77, 78);
 	put_pyc(c, SITE "m/alone.pyc", 0, 77, 78);
 	assert_ok(rootfs_add(&s.rootfs, c, &err), err);
-	finish_well(&s);
+	site_finish_well(&s);
 	assert_int_equal(s.finish.actions.len, ARRAY_LEN(said));
 	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
 		assert_string_equal(s.finish.actions.items[i].text, said[i]);
@@ -683,7 +602,7 @@ static void test_what_of_wheels_runs_or_is_of_no_use_is_said(void **state)
 static void test_what_no_action_has_done_is_said_with_its_line(void **state)
 {
 	static const char script[] = "#!/bin/sh\nset -e\n/usr/lib/foo/make-index --all\n";
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	const struct build_action *a;
 	struct digest digest = digest_of(slice_str(script));
 
@@ -693,15 +612,15 @@ static void test_what_no_action_has_done_is_said_with_its_line(void **state)
 	put(&s, "bar", "#!/bin/sh\ndeb-systemd-helper enable bar.service\n", "usr/bin/bar", "x");
 	put(&s, "mawk", awk, "usr/bin/mawk", "mawk");
 	put(&s, "lua", "#!/usr/bin/lua\nos.exit(1)\n", "usr/bin/lua5", "x");
-	finish_well(&s);
-	a = action_of(&s, "foo");
+	site_finish_well(&s);
+	a = site_action(&s, "foo", "");
 	assert_int_equal(a->fate, SCRIPT_NOT_DONE);
 	assert_int_equal(a->line, 3);
 	assert_string_equal(a->text, "/usr/lib/foo/make-index --all");
 	assert_true(digest_equal(&a->digest, &digest));
-	assert_int_equal(action_of(&s, "bar")->fate, SCRIPT_HARMLESS);
-	assert_int_equal(action_of(&s, "mawk")->fate, SCRIPT_DONE);
-	assert_int_equal(action_of(&s, "lua")->fate, SCRIPT_NOT_DONE);
+	assert_int_equal(site_action(&s, "bar", "")->fate, SCRIPT_HARMLESS);
+	assert_int_equal(site_action(&s, "mawk", "")->fate, SCRIPT_DONE);
+	assert_int_equal(site_action(&s, "lua", "")->fate, SCRIPT_NOT_DONE);
 }
 
 /* The fates of a script's commands, one letter each in their order: d(one), h(armless), n(ot). */
@@ -711,7 +630,7 @@ static void assert_fates(const char *script, const char *want)
 					[SCRIPT_HARMLESS] = 'h',
 					[SCRIPT_NOT_DONE] = 'n',
 					[SCRIPT_ACCEPTED] = 'a' };
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *text = xasprintf("#!/bin/sh\nset -e\n%s", script);
 	cleanup_strbuf struct strbuf got = { 0 };
 
@@ -721,7 +640,7 @@ static void assert_fates(const char *script, const char *want)
 	put(&s, "base-passwd", NULL, "usr/share/base-passwd/group.master",
 	    "root:*:0:\nadm:*:4:\nstaff:*:50:\n");
 	put(&s, "tool", text, "usr/bin/tool", "x");
-	finish_well(&s);
+	site_finish_well(&s);
 	for (size_t i = 0; i < s.finish.actions.len; i++) {
 		if (str_equal(s.finish.actions.items[i].package, "tool"))
 			strbuf_addc(&got, letters[s.finish.actions.items[i].fate]);
@@ -811,7 +730,7 @@ static void test_commands_that_change_nothing_of_the_image_are_no_actions(void *
 
 static void test_what_is_there_already_stays(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	cleanup_free char *conf = NULL, *machine_id = NULL;
 
 	(void)state;
@@ -819,12 +738,12 @@ static void test_what_is_there_already_stays(void **state)
 	put(&s, "libc6", NULL, "lib64/ld-linux-x86-64.so.2", "elf");
 	put(&s, "mine", NULL, "etc/ld.so.conf", "/opt/lib\n");
 	put(&s, "base-files", NULL, "etc/debian_version", "12\n");
-	finish_well(&s);
-	conf = text_of(&s, "etc/ld.so.conf");
-	machine_id = text_of(&s, "etc/machine-id");
+	site_finish_well(&s);
+	conf = site_text(&s, "etc/ld.so.conf");
+	machine_id = site_text(&s, "etc/machine-id");
 	assert_string_equal(conf, "/opt/lib\n");
 	assert_string_equal(machine_id, "");
-	assert_string_equal(link_of(&s, "var/run"), "/run");
+	assert_string_equal(site_link(&s, "var/run"), "/run");
 }
 
 int main(void)

@@ -6,47 +6,11 @@
 #include "builder/plan.h"
 #include "formats/pkgdb.h"
 #include "tests/support/rpm.h"
-
-/* A tree of .rpms made in memory, and the actions' result. */
-struct site {
-	struct rootfs rootfs;
-	struct finish finish;
-	struct stack stack;
-	struct lock_stack solved;
-	struct arena arena;
-};
-
-static void site_release(struct site *s)
-{
-	vec_release(&s->finish.actions);
-	rootfs_release(&s->rootfs);
-	stack_release(&s->stack);
-	arena_release(&s->arena);
-}
+#include "tests/support/site.h"
 
 static void open_site(struct site *s)
 {
-	static const char text[] = "gpuimg: 1\nname: a/b\ntag: \"1\"\nplatforms: [linux/amd64]\n"
-				   "stack: {}\nsources: []\n"
-				   "stages: { runtime: { profile: base } }\n"
-				   "image: { user: { name: app, uid: 1000, gid: 1000 } }\n";
-	struct error err = { 0 };
-
-	assert_ok(stack_parse(slice_str(text), "stack.yaml", &s->stack, &err), err);
-	s->solved = (struct lock_stack){ .driver = "",
-					 .cuda = "",
-					 .cudnn = "",
-					 .nccl = "",
-					 .python = "",
-					 .cuda_release = "",
-					 .require_cuda = "" };
-	s->finish = (struct finish){ .rootfs = &s->rootfs,
-				     .stack = &s->stack,
-				     .stage = &s->stack.stages[0],
-				     .solved = &s->solved,
-				     .platform = { "linux", "amd64", NULL },
-				     .final = true,
-				     .arena = &s->arena };
+	site_open(s, "{ user: { name: app, uid: 1000, gid: 1000 } }");
 }
 
 static struct component *rpm(const char *name)
@@ -84,13 +48,6 @@ static void add_owned(struct component *c, const char *path, uint32_t mode, cons
 	vec_push(&c->owners, owner);
 }
 
-static void take(struct site *s, struct component *c)
-{
-	struct error err = { 0 };
-
-	assert_ok(rootfs_add(&s->rootfs, c, &err), err);
-}
-
 static void take_setup(struct site *s)
 {
 	struct component *c = rpm("setup");
@@ -101,53 +58,12 @@ static void take_setup(struct site *s)
 	component_add_text(c, "etc/group", 0644, slice_str("root:x:0:\nmail:x:12:\n"));
 	component_add_text(c, "etc/shadow", 0, slice_str("root:*::0:99999:7:::\n"));
 	component_add_text(c, "etc/gshadow", 0, slice_str("root:::"));
-	take(s, c);
-}
-
-static void finish_well(struct site *s)
-{
-	struct error err = { 0 };
-
-	s->finish.cuda = component_new(COMPONENT_FINISH, PLAN_CUDA, "");
-	s->finish.metadata = component_new(COMPONENT_FINISH, PLAN_METADATA, "");
-	rootfs_attach(&s->rootfs, s->finish.cuda);
-	rootfs_attach(&s->rootfs, s->finish.metadata);
-	assert_ok(finish_run(&s->finish, &err), err);
-}
-
-static char *text_of(struct site *s, const char *path)
-{
-	cleanup_strbuf struct strbuf b = { 0 };
-	struct error err = { 0 };
-
-	assert_ok(rootfs_read(&s->rootfs, path, 4 * MIB, &b, &err), err);
-	strbuf_adds(&b, "");
-	return strbuf_steal(&b);
-}
-
-static const char *link_of(struct site *s, const char *path)
-{
-	const struct rootfs_node *n = rootfs_lookup(&s->rootfs, path);
-
-	if (!n || n->tar->type != TAR_SYMLINK)
-		fail_msg("%s is no link", path);
-	return n->tar->link;
-}
-
-static const struct build_action *action_of(struct site *s, const char *package, const char *part)
-{
-	for (size_t i = 0; i < s->finish.actions.len; i++) {
-		const struct build_action *a = &s->finish.actions.items[i];
-
-		if (str_equal(a->package, package) && strstr(a->text, part))
-			return a;
-	}
-	return NULL;
+	site_add(s, c);
 }
 
 static void test_accounts_that_scriptlets_add_go_behind_those_of_setup(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = rpm("demod");
 	cleanup_free char *passwd = NULL, *shadow = NULL, *group = NULL, *gshadow = NULL;
 
@@ -160,12 +76,12 @@ static void test_accounts_that_scriptlets_add_go_behind_those_of_setup(void **st
 		   "/var/lib/demod "
 		   "-s /sbin/nologin -c 'A demon' demod\nexit 0\n");
 	add_script(c, "postun", "/bin/sh", "useradd -r -u 77 later\n");
-	take(&s, c);
-	finish_well(&s);
-	passwd = text_of(&s, "etc/passwd");
-	shadow = text_of(&s, "etc/shadow");
-	group = text_of(&s, "etc/group");
-	gshadow = text_of(&s, "etc/gshadow");
+	site_add(&s, c);
+	site_finish_well(&s);
+	passwd = site_text(&s, "etc/passwd");
+	shadow = site_text(&s, "etc/shadow");
+	group = site_text(&s, "etc/group");
+	gshadow = site_text(&s, "etc/gshadow");
 	assert_string_equal(passwd, "root:x:0:0:root:/root:/bin/bash\n"
 				    "mail:x:8:12:mail:/var/spool/mail:/sbin/nologin\n"
 				    "demod:x:381:381:A demon:/var/lib/demod:/sbin/nologin\n"
@@ -175,20 +91,20 @@ static void test_accounts_that_scriptlets_add_go_behind_those_of_setup(void **st
 	assert_string_equal(group, "root:x:0:\nmail:x:12:demod\ndemod:x:381:\napp:x:1000:\n");
 	assert_string_equal(gshadow, "root:::\ndemod:!::\napp:!::\n");
 	assert_int_equal(rootfs_lookup(&s.rootfs, "etc/shadow")->tar->mode, 0);
-	assert_int_equal(action_of(&s, "demod", "useradd")->fate, SCRIPT_DONE);
+	assert_int_equal(site_action(&s, "demod", "useradd")->fate, SCRIPT_DONE);
 }
 
 static void test_files_belong_to_the_accounts_of_the_image(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = rpm("mailer");
 
 	(void)state;
 	open_site(&s);
 	take_setup(&s);
 	add_owned(c, "usr/bin/mailer", 02755, "root", "mail");
-	take(&s, c);
-	finish_well(&s);
+	site_add(&s, c);
+	site_finish_well(&s);
 	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar->uid, 0);
 	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar->gid, 12);
 	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/mailer")->tar->mode, 02755);
@@ -196,24 +112,24 @@ static void test_files_belong_to_the_accounts_of_the_image(void **state)
 
 static void test_an_owner_that_nobody_knows_is_root_without_setuid(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = rpm("stray");
 
 	(void)state;
 	open_site(&s);
 	take_setup(&s);
 	add_owned(c, "usr/bin/stray", 06755, "nobody-knows", "mail");
-	take(&s, c);
-	finish_well(&s);
+	site_add(&s, c);
+	site_finish_well(&s);
 	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/stray")->tar->uid, 0);
 	assert_int_equal(rootfs_lookup(&s.rootfs, "usr/bin/stray")->tar->mode, 02755);
-	assert_non_null(action_of(&s, "stray", "there is no user nobody-knows: /usr/bin/stray"));
-	assert_int_equal(action_of(&s, "stray", "nobody-knows")->fate, SCRIPT_NOT_DONE);
+	assert_non_null(site_action(&s, "stray", "there is no user nobody-knows: /usr/bin/stray"));
+	assert_int_equal(site_action(&s, "stray", "nobody-knows")->fate, SCRIPT_NOT_DONE);
 }
 
 static void test_hostile_names_make_no_accounts(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = rpm("bad");
 	cleanup_free char *passwd = NULL;
 
@@ -224,9 +140,9 @@ static void test_hostile_names_make_no_accounts(void **state)
 		c, "pre", "/bin/sh",
 		"useradd -u 0 'a:b'\nuseradd -c 'x\ny:0:0' bad\nuseradd -d '/:x' worse\nuseradd\n"
 		"useradd -u\nuseradd $NAME\nuseradd -- -x\nuseradd 'evil\nroot2'\n");
-	take(&s, c);
-	finish_well(&s);
-	passwd = text_of(&s, "etc/passwd");
+	site_add(&s, c);
+	site_finish_well(&s);
+	passwd = site_text(&s, "etc/passwd");
 	assert_null(strstr(passwd, "bad"));
 	assert_null(strstr(passwd, "worse"));
 	assert_null(strstr(passwd, "a:b"));
@@ -235,7 +151,7 @@ static void test_hostile_names_make_no_accounts(void **state)
 
 static void test_alternatives_of_rpms_have_their_own_record(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *low = rpm("low"), *high = rpm("high");
 	cleanup_free char *record = NULL;
 
@@ -252,12 +168,12 @@ static void test_alternatives_of_rpms_have_their_own_record(void **state)
 	add_script(high, "posttrans", "/bin/sh",
 		   "/usr/sbin/update-alternatives --install /usr/bin/say say /usr/bin/say.high 9 "
 		   "--family h\n");
-	take(&s, low);
-	take(&s, high);
-	finish_well(&s);
-	assert_string_equal(link_of(&s, "usr/bin/say"), "/etc/alternatives/say");
-	assert_string_equal(link_of(&s, "etc/alternatives/say"), "/usr/bin/say.high");
-	record = text_of(&s, "var/lib/alternatives/say");
+	site_add(&s, low);
+	site_add(&s, high);
+	site_finish_well(&s);
+	assert_string_equal(site_link(&s, "usr/bin/say"), "/etc/alternatives/say");
+	assert_string_equal(site_link(&s, "etc/alternatives/say"), "/usr/bin/say.high");
+	record = site_text(&s, "var/lib/alternatives/say");
 	assert_string_equal(record, "auto\n/usr/bin/say\nsay-man\n/usr/share/man/say.1\n\n"
 				    "/usr/bin/say.low\n5 said\n/usr/share/man/say.low.1\n"
 				    "@h@/usr/bin/say.high\n9\n\n");
@@ -266,7 +182,7 @@ static void test_alternatives_of_rpms_have_their_own_record(void **state)
 
 static void test_the_policy_decides_the_back_ends(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = rpm("crypto-policies");
 
 	(void)state;
@@ -275,30 +191,30 @@ static void test_the_policy_decides_the_back_ends(void **state)
 			   slice_str("# a comment\nFUTURE\n"));
 	component_add_text(c, "usr/share/crypto-policies/FUTURE/openssl.txt", 0644, slice_str("x"));
 	component_add_text(c, "usr/share/crypto-policies/DEFAULT/gnutls.txt", 0644, slice_str("x"));
-	take(&s, c);
-	finish_well(&s);
-	assert_string_equal(link_of(&s, "etc/crypto-policies/back-ends/openssl.config"),
+	site_add(&s, c);
+	site_finish_well(&s);
+	assert_string_equal(site_link(&s, "etc/crypto-policies/back-ends/openssl.config"),
 			    "/usr/share/crypto-policies/FUTURE/openssl.txt");
 	assert_null(rootfs_lookup(&s.rootfs, "etc/crypto-policies/back-ends/gnutls.config"));
 }
 
 static void test_a_policy_that_leaves_its_folder_is_none(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = rpm("crypto-policies");
 
 	(void)state;
 	open_site(&s);
 	component_add_text(c, "etc/crypto-policies/config", 0644, slice_str("../../../etc\n"));
 	component_add_text(c, "etc/openssl.txt", 0644, slice_str("x"));
-	take(&s, c);
-	finish_well(&s);
+	site_add(&s, c);
+	site_finish_well(&s);
 	assert_null(rootfs_lookup(&s.rootfs, "etc/crypto-policies/back-ends/openssl.config"));
 }
 
 static void test_scriptlets_are_reported_by_their_interpreters(void **state)
 {
-	cleanup(site_release) struct site s = { 0 };
+	cleanup_site struct site s = { 0 };
 	struct component *c = rpm("scripts");
 
 	(void)state;
@@ -309,14 +225,14 @@ static void test_scriptlets_are_reported_by_their_interpreters(void **state)
 	add_script(c, "posttrans", "/usr/bin/python3", "import os\n");
 	add_script(c, "pre", "/bin/sh", "if [ $1 -gt 1 ]; then\n upgrade-it\nfi\nfirst-time\n");
 	add_script(c, "preun", "/bin/sh", "never\n");
-	take(&s, c);
-	finish_well(&s);
-	assert_int_equal(action_of(&s, "scripts", "/sbin/ldconfig")->fate, SCRIPT_DONE);
-	assert_int_equal(action_of(&s, "scripts", "a script in Lua")->fate, SCRIPT_NOT_DONE);
-	assert_int_equal(action_of(&s, "scripts", "another language")->fate, SCRIPT_NOT_DONE);
-	assert_int_equal(action_of(&s, "scripts", "first-time")->fate, SCRIPT_NOT_DONE);
-	assert_null(action_of(&s, "scripts", "upgrade-it"));
-	assert_null(action_of(&s, "scripts", "never"));
+	site_add(&s, c);
+	site_finish_well(&s);
+	assert_int_equal(site_action(&s, "scripts", "/sbin/ldconfig")->fate, SCRIPT_DONE);
+	assert_int_equal(site_action(&s, "scripts", "a script in Lua")->fate, SCRIPT_NOT_DONE);
+	assert_int_equal(site_action(&s, "scripts", "another language")->fate, SCRIPT_NOT_DONE);
+	assert_int_equal(site_action(&s, "scripts", "first-time")->fate, SCRIPT_NOT_DONE);
+	assert_null(site_action(&s, "scripts", "upgrade-it"));
+	assert_null(site_action(&s, "scripts", "never"));
 }
 
 static size_t packages_at(struct site *s, const char *path)
@@ -335,20 +251,20 @@ static void test_the_database_lies_where_the_packages_have_its_folder(void **sta
 {
 	(void)state;
 	for (int image = 0; image < 2; image++) {
-		cleanup(site_release) struct site s = { 0 };
+		cleanup_site struct site s = { 0 };
 		struct component *c = rpm("rpm");
 
 		open_site(&s);
 		take_setup(&s);
 		if (image)
 			component_add_dir(c, "usr/lib/sysimage/rpm", 0755);
-		take(&s, c);
-		finish_well(&s);
+		site_add(&s, c);
+		site_finish_well(&s);
 		assert_int_equal(packages_at(&s, image ? "usr/lib/sysimage/rpm/rpmdb.sqlite"
 						       : "var/lib/rpm/rpmdb.sqlite"),
 				 2);
 		if (image)
-			assert_string_equal(link_of(&s, "var/lib/rpm"),
+			assert_string_equal(site_link(&s, "var/lib/rpm"),
 					    "../../usr/lib/sysimage/rpm");
 	}
 }
