@@ -23,21 +23,6 @@ YAML
 
 edit() { sed -i "$1" stack.yaml; }
 
-# Runs gpuimg; status must be $1, and stderr must hold each further argument up to "--".
-refuses() { # STATUS TEXT… -- COMMAND…
-	local want=$1 text
-	local -a texts=()
-	shift
-	while [ "$1" != -- ]; do texts+=("$1"); shift; done
-	shift
-	run --separate-stderr gpuimg "$@"
-	echo "status $status: $stderr"
-	[ "$status" -eq "$want" ]
-	for text in "${texts[@]}"; do
-		[[ $stderr == *"$text"* ]] || { echo "missing: $text"; return 1; }
-	done
-}
-
 locked() { gpuimg lock stack.yaml && gpuimg fetch stack.yaml; }
 
 nothing_half_written() { # no temporary file, no image

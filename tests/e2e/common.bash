@@ -31,6 +31,21 @@ wait_for() {
 # said_or_ended PID COMMAND...: the command succeeds, or the process is no more, and never will.
 said_or_ended() { "${@:2}" || ! kill -0 "$1" 2>/dev/null; }
 
+# Runs gpuimg; status must be $1, and stderr must hold each further argument up to "--".
+refuses() { # STATUS TEXT… -- COMMAND…
+	local want=$1 text
+	local -a texts=()
+	shift
+	while [ "$1" != -- ]; do texts+=("$1"); shift; done
+	shift
+	run --separate-stderr gpuimg "$@"
+	echo "status $status: $stderr"
+	[ "$status" -eq "$want" ]
+	for text in "${texts[@]}"; do
+		[[ $stderr == *"$text"* ]] || { echo "missing: $text"; return 1; }
+	done
+}
+
 # A fresh directory per test, removed by bats.
 work() {
 	WORK=$(mktemp -d "$BATS_TEST_TMPDIR/work.XXXXXX")

@@ -18,21 +18,6 @@ stages:
 YAML
 }
 
-# Status must be $1, and stderr must hold each further argument up to "--".
-refuses() { # STATUS TEXT… -- COMMAND…
-	local want=$1 text
-	local -a texts=()
-	shift
-	while [ "$1" != -- ]; do texts+=("$1"); shift; done
-	shift
-	run --separate-stderr gpuimg "$@"
-	echo "status $status: $stderr"
-	[ "$status" -eq "$want" ]
-	for text in "${texts[@]}"; do
-		[[ $stderr == *"$text"* ]] || { echo "missing: $text"; return 1; }
-	done
-}
-
 validator() { need_cached check-jsonschema; }
 
 valid() { PYTHONPATH=$TEST_CACHE/tools/check-jsonschema python3 -m check_jsonschema --schemafile "$WORK/schema.json" "$@"; }
