@@ -292,11 +292,6 @@ void fs_pending_release(struct fs_pending *p)
 	p->temporary = NULL;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int fs_list(int dirfd, const char *path, struct fs_names *out, struct error *err)
 {
 	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -323,7 +318,7 @@ int fs_list(int dirfd, const char *path, struct fs_names *out, struct error *err
 		return -1;
 	}
 	closedir(dir);
-	vec_sort(out, by_name);
+	vec_sort(out, str_order);
 	return 0;
 }
 

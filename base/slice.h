@@ -43,6 +43,13 @@ static inline bool slice_is(struct slice s, const char *text)
 	return slice_equal(s, slice_str(text));
 }
 
+/* Without regard to the case of ASCII letters. */
+static inline bool slice_is_word(struct slice s, const char *word)
+{
+	return s.len == strlen(word) &&
+	       (!s.len || strncasecmp((const char *)s.data, word, s.len) == 0);
+}
+
 static inline bool slice_starts(struct slice s, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -54,6 +61,12 @@ static inline bool slice_starts(struct slice s, const char *prefix)
 static inline bool byte_in(uint8_t byte, const char *set)
 {
 	return byte && strchr(set, byte);
+}
+
+/* Bytewise order of two `const char *`, for qsort and vec_sort. */
+static inline int str_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Without spaces, tabs, CR and LF at both ends. */

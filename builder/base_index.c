@@ -5,6 +5,7 @@
 #include "builder/layer.h"
 #include "formats/elf.h"
 #include "formats/tar_read.h"
+#include "formats/ldcache.h"
 #include "oci/tree.h"
 
 enum {
@@ -79,12 +80,6 @@ static bool is_kept(const char *path, uint64_t size)
 	return false;
 }
 
-static bool is_library_name(const char *name)
-{
-	return (str_starts(name, "lib") || str_starts(name, "ld-") || str_starts(name, "ld.so")) &&
-	       strstr(name, ".so") != NULL;
-}
-
 /* "2.36" of "GNU C Library (…) stable release version 2.36." in the library itself. */
 static void find_glibc(struct pass *p, const struct strbuf *bytes)
 {
@@ -125,7 +120,7 @@ static uint64_t bytes_wanted(const char *name, uint64_t size, struct slice head)
 
 	if (str_starts(name, "libc.so.6") || str_starts(name, "libc-2."))
 		return MIN(size, (uint64_t)ELF_BYTES_MAX);
-	if (!is_library_name(name) || !elf_is(head))
+	if (!ldcache_takes_name(name) || !elf_is(head))
 		return 0;
 	end = elf_dynamic_end(head);
 	return end <= size && end <= ELF_BYTES_MAX ? MAX(end, (uint64_t)head.len) : head.len;

@@ -137,11 +137,6 @@ static void make_labels(const struct image_config_request *r, struct arena *aren
 	}
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static struct string_list list_of(const struct stack_texts *texts, bool sorted, struct arena *arena)
 {
 	struct string_list out = { .count = texts->count };
@@ -150,7 +145,7 @@ static struct string_list list_of(const struct stack_texts *texts, bool sorted, 
 	for (size_t i = 0; i < texts->count; i++)
 		out.items[i] = texts->items[i];
 	if (sorted && out.count > 1)
-		qsort(out.items, out.count, sizeof(*out.items), compare_texts);
+		qsort(out.items, out.count, sizeof(*out.items), str_order);
 	return out;
 }
 
@@ -213,7 +208,7 @@ static struct string_list join_keys(const struct string_list *a, const struct st
 	for (size_t i = 0; i < b->count; i++)
 		out.items[n++] = b->items[i];
 	if (n > 1)
-		qsort(out.items, n, sizeof(*out.items), compare_texts);
+		qsort(out.items, n, sizeof(*out.items), str_order);
 	for (size_t i = 0; i < n; i++) {
 		if (!out.count || !str_equal(out.items[out.count - 1], out.items[i]))
 			out.items[out.count++] = out.items[i];

@@ -213,17 +213,10 @@ char *index_credentials_for(const struct index_credentials *c, const char *url)
 	return value ? value : of_netrc(strbuf_slice(&c->netrc), url);
 }
 
-static void wipe(struct strbuf *b)
-{
-	if (b->data)
-		explicit_bzero(b->data, b->len);
-	strbuf_release(b);
-}
-
 void index_credentials_release(struct index_credentials *c)
 {
-	wipe(&c->addresses);
-	wipe(&c->netrc);
+	strbuf_wipe(&c->addresses);
+	strbuf_wipe(&c->netrc);
 }
 
 void authorization_free(char **value)

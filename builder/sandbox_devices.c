@@ -39,13 +39,6 @@ static int check_paths(const struct sandbox_devices *d, const char *device, stru
 			 device, missing);
 }
 
-/* File systems that the sandbox makes itself. */
-static bool is_fresh(const char *path)
-{
-	return str_starts(path, "/dev/") || str_starts(path, "/proc/") ||
-	       str_starts(path, "/sys/") || str_starts(path, "/tmp/");
-}
-
 /* The folders of libraries, and a note on hooks that do something else. */
 static void read_hooks(struct sandbox_devices *d, const struct out *out, const char *stage)
 {
@@ -174,10 +167,10 @@ static int place_link(struct sandbox_devices *d, int rootfd, const char *path, c
 		      struct error *err)
 {
 	cleanup_free char *up = parent_of(path);
-	cleanup_fd int above = is_fresh(path) ? -1 : open_folder(d, rootfd, up, err);
+	cleanup_fd int above = cdi_path_is_fresh(path) ? -1 : open_folder(d, rootfd, up, err);
 	const char *name = strrchr(path, '/') + 1;
 
-	if (is_fresh(path))
+	if (cdi_path_is_fresh(path))
 		return 0;
 	if (above < 0)
 		return -1;
@@ -226,7 +219,7 @@ static int place_all(struct sandbox_devices *d, int rootfd, const char *root, st
 	for (size_t i = 0; i < d->edits.mounts.len; i++) {
 		struct cdi_mount *m = &d->edits.mounts.items[i];
 
-		if (!is_fresh(m->container_path) &&
+		if (!cdi_path_is_fresh(m->container_path) &&
 		    (place_point(d, rootfd, root, m->container_path, is_folder(m),
 				 &m->container_path, err) < 0 ||
 		     place_soname(d, rootfd, m, err) < 0))
@@ -235,7 +228,7 @@ static int place_all(struct sandbox_devices *d, int rootfd, const char *root, st
 	for (size_t i = 0; i < d->edits.nodes.len; i++) {
 		struct cdi_node *n = &d->edits.nodes.items[i];
 
-		if (!is_fresh(n->path) &&
+		if (!cdi_path_is_fresh(n->path) &&
 		    place_point(d, rootfd, root, n->path, false, &n->path, err) < 0)
 			return -1;
 	}

@@ -90,15 +90,6 @@ static int add_secrets(struct words *w, const struct secrets *secrets, int *fds,
 	return 0;
 }
 
-static bool is_read_only(const struct cdi_mount *m)
-{
-	for (size_t i = 0; i < m->options.count; i++) {
-		if (str_equal(m->options.items[i], "ro"))
-			return true;
-	}
-	return false;
-}
-
 static void add_devices(struct words *w, const struct sandbox_devices *d)
 {
 	for (size_t i = 0; i < d->edits.nodes.len; i++)
@@ -110,9 +101,9 @@ static void add_devices(struct words *w, const struct sandbox_devices *d)
 		if (m->type && str_equal(m->type, "tmpfs"))
 			add_words(w, (const char *const[]){ "--tmpfs", m->container_path, NULL });
 		else
-			add_words(w,
-				  (const char *const[]){ is_read_only(m) ? "--ro-bind" : "--bind",
-							 m->host_path, m->container_path, NULL });
+			add_words(w, (const char *const[]){
+					     cdi_mount_is_read_only(m) ? "--ro-bind" : "--bind",
+					     m->host_path, m->container_path, NULL });
 	}
 }
 

@@ -263,19 +263,12 @@ static void see(struct wishes *w, const char *key, const char *version)
 		vec_push(&w->libraries, p);
 }
 
-static const char *label(const struct facts *facts, const char *key)
-{
-	const char *value = facts->config ? config_label(facts->config, key) : NULL;
-
-	return value && *value ? value : NULL;
-}
-
 /* What the labels of an image that gpuimg built say. */
 static void take_labels(const struct facts *facts, struct wishes *w)
 {
-	const char *driver = label(facts, "io.gpuimg.driver");
-	const char *python = label(facts, "io.gpuimg.python");
-	const char *gpus = label(facts, "io.gpuimg.gpus");
+	const char *driver = facts_label(facts, "io.gpuimg.driver");
+	const char *python = facts_label(facts, "io.gpuimg.python");
+	const char *gpus = facts_label(facts, "io.gpuimg.gpus");
 	struct slice rest = slice_str(gpus ? gpus : ""), gpu;
 
 	if (driver && !w->stack.driver)

@@ -592,3 +592,18 @@ const char *cdi_hook_name(const struct cdi_hook *h)
 		return "";
 	return h->args.items[at];
 }
+
+bool cdi_mount_is_read_only(const struct cdi_mount *m)
+{
+	for (size_t i = 0; i < m->options.count; i++) {
+		if (str_equal(m->options.items[i], "ro"))
+			return true;
+	}
+	return false;
+}
+
+bool cdi_path_is_fresh(const char *path)
+{
+	return str_starts(path, "/dev/") || str_starts(path, "/proc/") ||
+	       str_starts(path, "/sys/") || str_starts(path, "/tmp/");
+}

@@ -105,4 +105,9 @@ const char *cdi_hook_flag(const struct cdi_texts *args, size_t *at, const char *
  */
 bool cdi_device_split(const char *text, char **out_kind, char **out_name);
 
+/* It says "ro". */
+bool cdi_mount_is_read_only(const struct cdi_mount *m);
+/* A place in a file system that a container has of its own: /dev, /proc, /sys or /tmp. */
+bool cdi_path_is_fresh(const char *path);
+
 #endif

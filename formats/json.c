@@ -128,11 +128,6 @@ static void write_string(const char *s, size_t len, bool shown, struct strbuf *o
 	strbuf_addc(out, '"');
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* How a value is laid out; `depth` counts the containers it lies in. */
 struct layout_of {
 	bool pretty;
@@ -159,7 +154,7 @@ static void write_object(const json_t *object, struct layout_of at, struct strbu
 	for (void *i = json_object_iter((json_t *)object); i;
 	     i = json_object_iter_next((json_t *)object, i))
 		keys[n++] = json_object_iter_key(i);
-	qsort(keys, n, sizeof(*keys), compare_keys);
+	qsort(keys, n, sizeof(*keys), str_order);
 	strbuf_addc(out, '{');
 	for (size_t i = 0; i < n; i++) {
 		if (i)

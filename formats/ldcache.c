@@ -452,3 +452,9 @@ void ldcache_write_as(const char *generator, const struct ldcache_entry *entries
 	put_extensions(out, start, generator, hwcaps, hwcap_count, &texts, base);
 	vec_release(&texts);
 }
+
+bool ldcache_takes_name(const char *name)
+{
+	return (str_starts(name, "lib") || str_starts(name, "ld-") || str_starts(name, "ld.so")) &&
+	       strstr(name, ".so") != NULL;
+}

@@ -46,4 +46,7 @@ void ldcache_write_as(const char *generator, const struct ldcache_entry *entries
 /* The loader's comparison of names: digits as numbers (glibc _dl_cache_libcmp). */
 int ldcache_compare(const char *a, const char *b);
 
+/* Whether ldconfig looks at a file of that name: "libc.so.6", "ld-linux-x86-64.so.2". */
+bool ldcache_takes_name(const char *name);
+
 #endif

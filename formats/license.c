@@ -401,17 +401,12 @@ struct names {
 	size_t len, cap;
 };
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* All of them at once: sorted, each once; alternatives keep together. */
 static const char *join(struct names *names, struct arena *arena)
 {
 	cleanup_strbuf struct strbuf out = { 0 };
 
-	vec_sort(names, compare_names);
+	vec_sort(names, str_order);
 	for (size_t i = 0; i < names->len; i++) {
 		bool alone = names->len == 1 || !strstr(names->items[i], " OR ");
 

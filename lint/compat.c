@@ -101,7 +101,7 @@ enum compat_use compat_decide(const struct facts *facts, const struct compat_lib
 	if (!driver->version || (library->has_note && !library->branches.len)) {
 		if (!library->has_note || !library->cuda || !driver->cuda)
 			return COMPAT_UNDECIDED;
-		return cuda_minor_compare(library->cuda, driver->cuda) > 0 ? COMPAT_USED
+		return dotted_order_minor(library->cuda, driver->cuda) > 0 ? COMPAT_USED
 									   : COMPAT_NOT_NEWER;
 	}
 	branch = (unsigned)dotted_number(driver->version, 0);
@@ -117,7 +117,7 @@ bool compat_serves(const struct facts *facts, const struct host_driver *driver, 
 	cleanup_compat_library struct compat_library library;
 
 	compat_library_find(facts, &library);
-	if (!library.path || !library.cuda || cuda_minor_compare(library.cuda, cuda) < 0)
+	if (!library.path || !library.cuda || dotted_order_minor(library.cuda, cuda) < 0)
 		return false;
 	for (size_t i = 0; i < facts->hosts.gpus.len; i++) {
 		if (gpu_compat(&facts->hosts.gpus.items[i].target) == COMPAT_NOT_SUPPORTED)

@@ -342,6 +342,13 @@ const char *facts_name(const struct facts *facts, const struct tree_node *node)
 	return tree_name(&facts->tree, node);
 }
 
+const char *facts_label(const struct facts *facts, const char *key)
+{
+	const char *value = facts->config ? config_label(facts->config, key) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
 const char *facts_env(const struct facts *facts, const char *name)
 {
 	return facts->config ? config_env(facts->config, name) : NULL;

@@ -385,6 +385,8 @@ const char *facts_path_in(const struct facts *facts, const struct tree_node *nod
 const char *facts_name(const struct facts *facts, const struct tree_node *node);
 /* The value of an environment variable, or NULL. */
 const char *facts_env(const struct facts *facts, const char *name);
+/* The value of a label of the configuration; NULL: it has none, or an empty one. */
+const char *facts_label(const struct facts *facts, const char *key);
 /* The environment asks for GPUs: NVIDIA_VISIBLE_DEVICES and its like are set. */
 bool facts_requests_gpu(const struct facts *facts);
 /* The distribution of that normalized name in `home` (NULL: anywhere, the first); NULL: none. */

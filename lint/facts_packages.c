@@ -102,14 +102,6 @@ static bool is_list(const struct package_facts *from)
 	return from->count == 1 && !*from->items[0].version;
 }
 
-static int compare_files(const void *a, const void *b)
-{
-	const struct package_file *x = a, *y = b;
-	int order = strcmp(x->path, y->path);
-
-	return order ? order : x->package < y->package ? -1 : x->package > y->package;
-}
-
 /* `by_name`: the packages of dpkg, for their lists; NULL: take all but lists. */
 static void take(struct facts *facts, const struct tree_node *node, const struct map *by_name)
 {
@@ -150,7 +142,7 @@ void package_facts_derive(struct facts *facts)
 	}
 	for (size_t i = 0; i < count; i++)
 		take(facts, nodes[i], &by_name);
-	vec_sort(&facts->package_files, compare_files);
+	vec_sort(&facts->package_files, package_file_order);
 }
 
 const struct package *facts_owner(const struct facts *facts, const char *path)

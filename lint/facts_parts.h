@@ -55,6 +55,8 @@ int rootfs_facts_read(struct facts *facts, const char *dir, struct error *err) M
 void config_facts_derive(struct facts *facts);
 /* facts_config_secrets.c: secrets in Env, Labels, Cmd and history. */
 void config_secrets_derive(struct facts *facts);
+/* The order of package_facts.files, for vec_sort: by path, then by package. */
+int package_file_order(const void *a, const void *b);
 /*
  * facts_pkgdb.c: databases of packages. Whether a path is that of one, and what its bytes say;
  * NULL: nothing. Larger than the limit: a problem.

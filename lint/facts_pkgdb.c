@@ -65,7 +65,7 @@ static bool is_wanted(const char *path)
 	       strstr(path, "/sbin/") || strstr(path, "/nvidia");
 }
 
-static int compare_files(const void *a, const void *b)
+int package_file_order(const void *a, const void *b)
 {
 	const struct package_file *x = a, *y = b;
 	int order = strcmp(x->path, y->path);
@@ -122,7 +122,7 @@ static void keep(const struct pkgdb *db, bool lists_files, struct arena *arena,
 		}
 	}
 	if (count)
-		qsort(files, count, sizeof(*files), compare_files);
+		qsort(files, count, sizeof(*files), package_file_order);
 	out->items = items;
 	out->count = db->len;
 	out->files = files;

@@ -45,16 +45,9 @@ static void add_driver(struct facts *facts, const char *text, const char *cuda)
 					.cuda = cuda }));
 }
 
-static const char *label(const struct facts *facts, const char *key)
-{
-	const char *value = facts->config ? config_label(facts->config, key) : NULL;
-
-	return value && *value ? value : NULL;
-}
-
 static void gpus_of_labels(struct facts *facts)
 {
-	const char *text = label(facts, "io.gpuimg.gpus");
+	const char *text = facts_label(facts, "io.gpuimg.gpus");
 	struct slice rest = slice_str(text ? text : ""), one;
 	struct error ignored = { 0 };
 
@@ -67,7 +60,7 @@ static void gpus_of_labels(struct facts *facts)
 
 static void driver_of_labels(struct facts *facts)
 {
-	const char *text = label(facts, "io.gpuimg.driver");
+	const char *text = facts_label(facts, "io.gpuimg.driver");
 	struct slice s = text ? slice_trim(slice_str(text)) : (struct slice){ 0 };
 
 	while (s.len && (s.data[0] == '>' || s.data[0] == '=' || s.data[0] == ' '))
@@ -135,17 +128,6 @@ const char *host_driver_name(const struct host_driver *driver, struct arena *are
 		return arena_printf(arena, "a driver of CUDA %s", driver->cuda);
 	return arena_printf(arena, "driver %s%s", driver->version,
 			    *driver->text == '>' ? " or newer" : "");
-}
-
-int cuda_minor_compare(const char *a, const char *b)
-{
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t x = dotted_number(a, i), y = dotted_number(b, i);
-
-		if (x != y)
-			return x < y ? -1 : 1;
-	}
-	return 0;
 }
 
 const char *ptx_cuda(const struct table_gpus *gpus, unsigned major, unsigned minor,

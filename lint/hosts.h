@@ -46,7 +46,5 @@ const char *host_driver_name(const struct host_driver *driver, struct arena *are
 /* The CUDA minor that writes PTX of that version ("8.7": "12.8"); NULL: not established. */
 const char *ptx_cuda(const struct table_gpus *gpus, unsigned major, unsigned minor,
 		     struct arena *arena);
-/* The first two numbers of a CUDA version compared: below, at or above 0. */
-int cuda_minor_compare(const char *a, const char *b);
 
 #endif

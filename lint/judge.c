@@ -183,3 +183,12 @@ bool name_has_full_version(const char *name)
 
 	return dot && strspn(so + 4, "0123456789.") == strlen(so + 4) && strchr(dot + 1, '.');
 }
+
+bool machine_is_wrong_throughout(const struct facts *facts)
+{
+	size_t foreign = 0;
+
+	for (size_t i = 0; i < facts->objects.len; i++)
+		foreign += facts->objects.items[i].elf->machine != facts->machine;
+	return foreign * 2 > facts->objects.len;
+}

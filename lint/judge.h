@@ -47,6 +47,8 @@ struct object_list {
 void judged_code(const struct facts *facts, struct object_list *out, bool *out_unbound);
 /* "/a, /b, /c, ..." of the first few; in the facts' arena. */
 const char *object_list_text(const struct facts *facts, const struct object_list *list);
+/* Most objects are of another machine than the image says: OCI004 speaks. */
+bool machine_is_wrong_throughout(const struct facts *facts);
 /* A compat directory with a driver library is on a search path: CMP001 speaks. */
 bool compat_is_forced(const struct facts *facts);
 

@@ -34,6 +34,17 @@ int dotted_order(const char *a, const char *b)
 	return dotted_compare(slice_str(a), slice_str(b));
 }
 
+int dotted_order_minor(const char *a, const char *b)
+{
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t x = dotted_number(a, i), y = dotted_number(b, i);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return 0;
+}
+
 bool dotted_is(struct slice s)
 {
 	struct slice piece;

@@ -13,6 +13,8 @@
 /* Below, at or above 0 as `a` is older than, equal to or newer than `b`. */
 int dotted_compare(struct slice a, struct slice b);
 int dotted_order(const char *a, const char *b);
+/* The same by the first two numbers: "12.6.3" and "12.6" are equal. */
+int dotted_order_minor(const char *a, const char *b);
 /* Digits and single dots only, beginning and ending in a digit. */
 bool dotted_is(struct slice s);
 /* The n-th number (from 0); 0 when there are fewer. */

@@ -35,18 +35,6 @@ bool driver_older(const char *driver, const char *other)
 	return dotted_compare(slice_str(driver), b) < 0;
 }
 
-/* Only the first two numbers of a CUDA version, compared. */
-static int compare_minors(const char *a, const char *b)
-{
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t x = dotted_number(a, i), y = dotted_number(b, i);
-
-		if (x != y)
-			return x < y ? -1 : 1;
-	}
-	return 0;
-}
-
 /* The first release of a minor. */
 static const struct toolkit *first_of(const struct table_toolkits *t, const char *minor)
 {
@@ -65,7 +53,7 @@ static bool serves_itself(const struct tables *tables, const struct driver_verdi
 	const char *own = first ? first->own_driver : NULL;
 
 	if (v->branch && v->branch->native_cuda) {
-		if (compare_minors(v->branch->native_cuda, minor) < 0)
+		if (dotted_order_minor(v->branch->native_cuda, minor) < 0)
 			return false;
 		return !own || dotted_number(own, 0) != dotted_number(driver, 0) ||
 		       !driver_older(driver, own);
@@ -117,8 +105,8 @@ struct gpu_verdict gpu_verdict(const struct gpu_arch *target, const struct table
 
 bool gpu_compiles(const struct gpu_arch *arch, const char *cuda_minor)
 {
-	return compare_minors(arch->first_cuda, cuda_minor) <= 0 &&
-	       (!arch->last_cuda || compare_minors(cuda_minor, arch->last_cuda) <= 0);
+	return dotted_order_minor(arch->first_cuda, cuda_minor) <= 0 &&
+	       (!arch->last_cuda || dotted_order_minor(cuda_minor, arch->last_cuda) <= 0);
 }
 
 struct gpu_verdict gpu_toolkit_verdict(const struct tables *tables, const struct gpu_arch *target,
@@ -149,7 +137,7 @@ unsigned gpu_first_branch(const struct tables *tables, const struct gpu_arch *ar
 	if (arch->stated_first_branch)
 		return arch->stated_first_branch;
 	for (size_t i = 0; i < tables->toolkits.count && !first; i++) {
-		if (compare_minors(tables->toolkits.items[i].version, arch->first_cuda) == 0)
+		if (dotted_order_minor(tables->toolkits.items[i].version, arch->first_cuda) == 0)
 			first = &tables->toolkits.items[i];
 	}
 	return first ? first->branch : 0;

@@ -32,11 +32,6 @@ static int read_term(struct slice text, struct term *out, struct error *err)
 	return 0;
 }
 
-static bool same_word(struct slice s, const char *word)
-{
-	return s.len == strlen(word) && strncasecmp((const char *)s.data, word, s.len) == 0;
-}
-
 static int compare_term(const struct term *t, const char *has, bool *out, struct error *err)
 {
 	int order;
@@ -66,7 +61,7 @@ static int compare_term(const struct term *t, const char *has, bool *out, struct
 
 static int compare_brand(const struct term *t, const char *brand, bool *out, struct error *err)
 {
-	bool same = brand && same_word(t->value, brand);
+	bool same = brand && slice_is_word(t->value, brand);
 
 	if (slice_is(t->op, "="))
 		*out = !brand || same;
@@ -85,13 +80,13 @@ static int term_holds(struct slice text, const struct require_host *host, bool *
 
 	if (read_term(text, &t, err) < 0)
 		return -1;
-	if (same_word(t.property, "brand"))
+	if (slice_is_word(t.property, "brand"))
 		return compare_brand(&t, host->brand, out, err);
-	if (same_word(t.property, "cuda"))
+	if (slice_is_word(t.property, "cuda"))
 		has = host->cuda;
-	else if (same_word(t.property, "driver"))
+	else if (slice_is_word(t.property, "driver"))
 		has = host->driver;
-	else if (same_word(t.property, "arch"))
+	else if (slice_is_word(t.property, "arch"))
 		has = host->arch;
 	else
 		return error_set(err, ERROR_FORMAT, "requirement property '%.*s' is not known",

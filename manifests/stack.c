@@ -34,13 +34,6 @@ static void add_path(const struct frame *at, struct strbuf *out)
 		strbuf_addf(out, "[%zu]", at->index);
 }
 
-static struct stack_place place_of(const struct node *node)
-{
-	return (struct stack_place){ .file = node->file,
-				     .line = node->line,
-				     .column = node->column };
-}
-
 /* "FILE:LINE:COLUMN: path: text" */
 static int bad(struct parser *p, const struct frame *at, const struct node *node, const char *fmt,
 	       ...) PRINTF_LIKE(4, 5);
@@ -55,7 +48,7 @@ static int bad(struct parser *p, const struct frame *at, const struct node *node
 	what = xvasprintf(fmt, ap);
 	va_end(ap);
 	add_path(at, &path);
-	return stack_error(p->stack, place_of(node), p->err, "%s%s%s", strbuf_text(&path),
+	return stack_error(p->stack, stack_place_of(node), p->err, "%s%s%s", strbuf_text(&path),
 			   path.len ? ": " : "", what);
 }
 
@@ -286,7 +279,7 @@ static int unknown_key(struct parser *p, const struct frame *at,
 		for (size_t i = 0; i < section->key_count; i++)
 			strbuf_addf(&text, "%s%s", i ? ", " : "", names[i]);
 	}
-	return stack_error(p->stack, place_of(key), p->err, "%s", strbuf_text(&text));
+	return stack_error(p->stack, stack_place_of(key), p->err, "%s", strbuf_text(&text));
 }
 
 /* `node` is a map or nothing. */
@@ -295,7 +288,7 @@ static int parse_section(struct parser *p, const struct frame *at,
 			 uint8_t *target)
 {
 	if (section->place_offset != STACK_NO_OFFSET) {
-		struct stack_place place = place_of(node);
+		struct stack_place place = stack_place_of(node);
 
 		memcpy(target + section->place_offset, &place, sizeof(place));
 	}
@@ -335,7 +328,7 @@ static int parse_items(struct parser *p, const struct frame *at,
 		if (plain && !*value->text)
 			return bad(p, at, value, "item %zu of '%s' must not be empty", i + 1, name);
 		if (plain) {
-			struct stack_place place = place_of(value);
+			struct stack_place place = stack_place_of(value);
 
 			memcpy(target + section->plain_offset, &value->text, sizeof(value->text));
 			memcpy(target + section->place_offset, &place, sizeof(place));
@@ -370,7 +363,7 @@ static int parse_map(struct parser *p, const struct frame *at, const struct stac
 	for (size_t i = 0; i < node->count; i++) {
 		const struct node_pair *pair = &node->pairs[i];
 		struct frame item = { .up = &map, .name = pair->key.text };
-		struct stack_place place = place_of(&pair->key);
+		struct stack_place place = stack_place_of(&pair->key);
 		uint8_t *target = items + i * section->size;
 
 		if (check_map_key(p, at, key, &pair->key) < 0 ||
@@ -405,7 +398,7 @@ static int parse_packages(struct parser *p, const struct frame *at, const struct
 			return -1;
 		items[i].items = packages;
 		items[i].source = pair->key.text;
-		items[i].place = place_of(&pair->key);
+		items[i].place = stack_place_of(&pair->key);
 	}
 	*out = items;
 	*out_count = node->count;

@@ -2,6 +2,7 @@
 
 #include "manifests/stack_keys.h"
 #include "manifests/stack_load.h"
+#include "manifests/stack_parse.h"
 
 struct axis {
 	const char *name;
@@ -173,13 +174,6 @@ int stack_matrix_expand(struct stack *head, struct stack_variants *out, struct e
 
 /* ---- one variant ---- */
 
-static struct stack_place place_of(const struct node *node)
-{
-	return (struct stack_place){ .file = node->file,
-				     .line = node->line,
-				     .column = node->column };
-}
-
 /* `text` with "{axis}" filled in. */
 static int fill_in(struct stack *head, const struct node *node, const char *key,
 		   const struct stack_variant *v, const char **out, struct error *err)
@@ -204,7 +198,7 @@ static int fill_in(struct stack *head, const struct node *node, const char *key,
 			a++;
 		near = stack_nearest(word, names, count);
 		if (!close || a == STACK_AXES)
-			return stack_error(head, place_of(node), err,
+			return stack_error(head, stack_place_of(node), err,
 					   "%s: '{%.40s%s is not an axis of the matrix%s%s%s", key,
 					   word, close ? "}'" : "' without '}'",
 					   near ? "; did you mean '{" : "", near ? near : "",
@@ -243,13 +237,14 @@ static int check_free(const struct stack *head, const struct node *top, const st
 		if (level)
 			stack = node_get(stack, "framework");
 		if (stack && stack->type != NODE_MAP && stack->type != NODE_NULL)
-			return stack_error(head, place_of(stack), err, "'%s' must be a map, not %s",
+			return stack_error(head, stack_place_of(stack), err,
+					   "'%s' must be a map, not %s",
 					   level ? "framework" : "stack", node_type_name(stack));
 	}
 	there = stack ? node_get(stack, axis->name) : NULL;
 	if (!there)
 		return 0;
-	return stack_error(head, place_of(there), err,
+	return stack_error(head, stack_place_of(there), err,
 			   "stack.%s%s: the matrix has values for it as well (line %zu); keep one",
 			   axis->framework ? "framework." : "", axis->name,
 			   head->matrix.place.line);

@@ -10,6 +10,14 @@
 #include "manifests/stack.h"
 #include "manifests/stack_keys.h"
 
+/* Where a node stands. */
+static inline struct stack_place stack_place_of(const struct node *node)
+{
+	return (struct stack_place){ .file = node->file,
+				     .line = node->line,
+				     .column = node->column };
+}
+
 /* Everything but the fingerprints. ERROR_USAGE with the place. */
 int stack_parse_tree(const struct node *top, struct stack *stack, struct error *err) MUST_USE;
 /* The value of `matrix` into `head->matrix`. ERROR_USAGE. */

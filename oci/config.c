@@ -42,11 +42,6 @@ static int get_texts(const json_t *object, const char *where, const char *key, s
 	return 0;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The keys of an optional object, sorted. *out_object (may be NULL) gets the object. */
 static int get_keys(const json_t *object, const char *where, const char *key, struct arena *arena,
 		    struct string_list *out, json_t **out_object, struct error *err)
@@ -61,7 +56,7 @@ static int get_keys(const json_t *object, const char *where, const char *key, st
 	out->items = arena_array(arena, out->count, sizeof(*out->items));
 	json_object_foreach(member, name, value) out->items[n++] = arena_strdup(arena, name);
 	if (n > 1)
-		qsort(out->items, n, sizeof(*out->items), by_text);
+		qsort(out->items, n, sizeof(*out->items), str_order);
 	if (out_object)
 		*out_object = member;
 	return 0;

@@ -74,6 +74,11 @@ int descriptor_parse(const json_t *value, const char *where, struct arena *arena
 	return 0;
 }
 
+const char *descriptor_annotation(const struct descriptor *d, const char *key)
+{
+	return json_string_value(json_object_get(d->annotations, key));
+}
+
 json_t *descriptor_json(const struct descriptor *d)
 {
 	json_t *object = json_object();

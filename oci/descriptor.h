@@ -31,6 +31,8 @@ struct descriptor {
  */
 int descriptor_parse(const json_t *value, const char *where, struct arena *arena,
 		     struct descriptor *out, struct error *err) MUST_USE;
+/* The value of an annotation, or NULL; as long as the document. */
+const char *descriptor_annotation(const struct descriptor *d, const char *key);
 /* A new object; the caller's to json_decref. */
 json_t *descriptor_json(const struct descriptor *d);
 /*

@@ -24,15 +24,10 @@ static bool is_index(const struct descriptor *d)
 	return type && type->kind == MEDIA_INDEX;
 }
 
-static const char *annotation(const struct descriptor *d, const char *key)
-{
-	return json_string_value(json_object_get(d->annotations, key));
-}
-
 /* What BuildKit keeps beside the images of an index: provenance and SBOMs. */
 static bool is_attestation(const struct descriptor *d)
 {
-	const char *type = annotation(d, "vnd.docker.reference.type");
+	const char *type = descriptor_annotation(d, "vnd.docker.reference.type");
 
 	return (type && str_equal(type, "attestation-manifest")) ||
 	       (d->platform.os && str_equal(d->platform.os, "unknown") &&

@@ -550,15 +550,11 @@ int layout_tag(struct layout *l, const char *tag, const struct descriptor *desc,
 	return rc;
 }
 
-static const char *annotation(const struct descriptor *d, const char *key)
-{
-	return json_string_value(json_object_get(d->annotations, key));
-}
-
 /* How well an entry answers to `tag`: 3 its name, 2 containerd's name, 1 the tag of either. */
 static int match(const struct descriptor *d, const char *tag)
 {
-	const char *names[] = { annotation(d, REF_NAME), annotation(d, CONTAINERD_NAME) };
+	const char *names[] = { descriptor_annotation(d, REF_NAME),
+				descriptor_annotation(d, CONTAINERD_NAME) };
 	cleanup_free char *suffix = xasprintf(":%s", tag);
 	char digest[DIGEST_TEXT_MAX];
 
@@ -577,9 +573,9 @@ static int match(const struct descriptor *d, const char *tag)
 
 static const char *name_of(const struct descriptor *d)
 {
-	const char *name = annotation(d, CONTAINERD_NAME);
+	const char *name = descriptor_annotation(d, CONTAINERD_NAME);
 
-	return name ? name : annotation(d, REF_NAME);
+	return name ? name : descriptor_annotation(d, REF_NAME);
 }
 
 /* "a, b, c" of the entries' names; at most a few. */

@@ -18,13 +18,6 @@ static void wipe_free(char **s)
 	*s = NULL;
 }
 
-static void wipe_strbuf(struct strbuf *b)
-{
-	if (b->data)
-		explicit_bzero(b->data, b->len);
-	strbuf_release(b);
-}
-
 void credential_release(struct credential *c)
 {
 	wipe_free(&c->username);
@@ -42,7 +35,7 @@ void credential_entry_release(struct credential_entry *e)
 
 char *credential_basic(const struct credential *c)
 {
-	cleanup(wipe_strbuf) struct strbuf plain = { 0 };
+	cleanup(strbuf_wipe) struct strbuf plain = { 0 };
 	struct strbuf out = { 0 };
 
 	strbuf_addf(&plain, "%s:%s", c->username ? c->username : "<token>", c->secret);
@@ -124,7 +117,7 @@ static json_t *best_member(json_t *object, const char *target)
 
 static int decode_auth(const char *text, struct credential *out, struct error *err)
 {
-	cleanup(wipe_strbuf) struct strbuf plain = { 0 };
+	cleanup(strbuf_wipe) struct strbuf plain = { 0 };
 	char *colon;
 
 	if (!base64_decode(slice_trim(slice_str(text)), &plain))
@@ -314,7 +307,7 @@ static int search_text(const struct search *s, struct slice text, const char *na
 
 static int search_file(const struct search *s, const char *path, bool must_exist)
 {
-	cleanup(wipe_strbuf) struct strbuf text = { 0 };
+	cleanup(strbuf_wipe) struct strbuf text = { 0 };
 	struct error failed = { 0 };
 
 	if (fs_read(AT_FDCWD, path, CONFIG_BYTES_MAX, &text, &failed) < 0) {

@@ -96,19 +96,13 @@ static bool is_dir(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool under_dev(const char *path)
-{
-	return str_starts(path, "/dev/") || str_starts(path, "/proc/") ||
-	       str_starts(path, "/sys/") || str_starts(path, "/tmp/");
-}
-
 /* An empty file, or directory, to mount over; never through a link of the image. */
 static int put_mount_point(const struct applying *a, const struct cdi_mount *m, struct error *err)
 {
 	cleanup_free char *place = NULL;
 	struct stat st;
 
-	if (under_dev(m->container_path))
+	if (cdi_path_is_fresh(m->container_path))
 		return 0; /* on file systems that the mode makes itself */
 	place = place_of(a, m->container_path);
 	if (is_dir(m->host_path) || (m->type && str_equal(m->type, "tmpfs"))) {
@@ -289,7 +283,7 @@ static int hook_symlinks(struct applying *a, const struct cdi_hook *h, struct er
 
 		if (!sep || !*target || sep[2] != '/')
 			continue;
-		if (!under_dev(sep + 2) && put_link(a, sep + 2, target, err) < 0)
+		if (!cdi_path_is_fresh(sep + 2) && put_link(a, sep + 2, target, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -16,15 +16,6 @@ static void add(struct words *w, const char *a, const char *b, const char *c)
 		words_add(w, c);
 }
 
-static bool is_read_only(const struct cdi_mount *m)
-{
-	for (size_t i = 0; i < m->options.count; i++) {
-		if (str_equal(m->options.items[i], "ro"))
-			return true;
-	}
-	return false;
-}
-
 static void add_injected(const struct injection *in, struct words *w)
 {
 	for (size_t i = 0; i < in->edits.nodes.len; i++)
@@ -36,7 +27,7 @@ static void add_injected(const struct injection *in, struct words *w)
 		if (m->type && str_equal(m->type, "tmpfs"))
 			add(w, "--tmpfs", m->container_path, NULL);
 		else
-			add(w, is_read_only(m) ? "--ro-bind" : "--bind", m->host_path,
+			add(w, cdi_mount_is_read_only(m) ? "--ro-bind" : "--bind", m->host_path,
 			    m->container_path);
 	}
 }

@@ -79,15 +79,6 @@ static struct group *group_numbered(struct accounts *a, uint64_t gid)
 	return NULL;
 }
 
-static bool user_numbered(const struct accounts *a, uint64_t uid)
-{
-	for (size_t i = 0; i < a->users.len; i++) {
-		if (a->users.items[i].uid == uid)
-			return true;
-	}
-	return false;
-}
-
 static bool id_is_free(const struct accounts *a, uint64_t id)
 {
 	for (size_t i = 0; i < a->users.len; i++) {
@@ -99,6 +90,15 @@ static bool id_is_free(const struct accounts *a, uint64_t id)
 			return false;
 	}
 	return true;
+}
+
+bool accounts_has_uid(const struct accounts *a, uint64_t uid)
+{
+	for (size_t i = 0; i < a->users.len; i++) {
+		if (a->users.items[i].uid == uid)
+			return true;
+	}
+	return false;
 }
 
 uint64_t accounts_allocate(const struct accounts *a)
@@ -212,7 +212,7 @@ static uint64_t number_of(struct accounts *a, const char *name, bool group)
 	int64_t id = k ? group ? k->gid : k->uid : -1;
 
 	if (id >= 0 && id != 65534 &&
-	    (group ? !group_numbered(a, (uint64_t)id) : !user_numbered(a, (uint64_t)id)))
+	    (group ? !group_numbered(a, (uint64_t)id) : !accounts_has_uid(a, (uint64_t)id)))
 		return (uint64_t)id;
 	return accounts_allocate(a);
 }

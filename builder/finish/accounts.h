@@ -48,6 +48,7 @@ struct group *accounts_group(struct accounts *a, const char *name);
 /* Nothing happens when there is one of that name. */
 void accounts_add_user(struct accounts *a, struct user user);
 void accounts_add_group(struct accounts *a, const char *name, uint64_t gid, enum maker maker);
+bool accounts_has_uid(const struct accounts *a, uint64_t uid);
 /* A number that neither a user nor a group has. */
 uint64_t accounts_allocate(const struct accounts *a);
 

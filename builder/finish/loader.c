@@ -123,12 +123,6 @@ static int read_conf(struct loader *l, const char *path, unsigned depth, struct 
 	return 0;
 }
 
-static bool is_library_name(const char *name)
-{
-	return (str_starts(name, "lib") || str_starts(name, "ld-") || str_starts(name, "ld.so")) &&
-	       strstr(name, ".so") != NULL;
-}
-
 /* The first `want` bytes of a file's content, appended to what is there. */
 static int read_more(struct stream *s, uint64_t want, struct strbuf *bytes, struct error *err)
 {
@@ -303,7 +297,7 @@ static int look_at(struct loader *l, struct rootfs_node *n, struct libraries *ou
 	struct library new = { .name = name, .is_link = n->tar->type == TAR_SYMLINK };
 	int known;
 
-	if (!is_library_name(name) || !file || file->tar->type != TAR_FILE || !file->owner)
+	if (!ldcache_takes_name(name) || !file || file->tar->type != TAR_FILE || !file->owner)
 		return 0;
 	known = read_soname(l, file, name, &new.soname, err);
 	if (known <= 0)
@@ -399,8 +393,8 @@ static void cuda_dirs(struct finish *f, struct strbuf *out)
 		const char *path = n->tar->path, *slash = strrchr(path, '/');
 		cleanup_free char *dir = NULL;
 
-		if (!n->owner || n->tar->type == TAR_DIR || !slash || !is_library_name(slash + 1) ||
-		    !strstr(slash, ".so."))
+		if (!n->owner || n->tar->type == TAR_DIR || !slash ||
+		    !ldcache_takes_name(slash + 1) || !strstr(slash, ".so."))
 			continue;
 		dir = xstrndup(path, (size_t)(slash - path));
 		if (!str_ends(dir, "/lib") && !str_ends(dir, "/lib64"))
@@ -502,7 +496,7 @@ static bool brings_libraries(struct finish *f)
 
 		if (!n->owner || n->owner->kind == COMPONENT_BASE || n->tar->type == TAR_DIR)
 			continue;
-		found = is_library_name(slash ? slash + 1 : n->tar->path) ||
+		found = ldcache_takes_name(slash ? slash + 1 : n->tar->path) ||
 			str_starts(n->tar->path, "etc/ld.so.conf");
 	}
 	vec_release(&all);

@@ -99,15 +99,6 @@ static void join_groups(struct accounts *a, const char *user, const char *list)
 	}
 }
 
-static bool has_uid(const struct accounts *a, uint64_t uid)
-{
-	for (size_t i = 0; i < a->users.len; i++) {
-		if (a->users.items[i].uid == uid)
-			return true;
-	}
-	return false;
-}
-
 /* Without a number of its own a user takes that of its group, if no other has it. */
 static void add_user(struct accounts *a, const struct wish *w)
 {
@@ -119,7 +110,7 @@ static void add_user(struct accounts *a, const struct wish *w)
 	    strpbrk(w->home, ":\n") || strpbrk(w->shell, ":\n"))
 		return;
 	g = accounts_group(a, *w->group ? w->group : name);
-	uid = !*w->id && g && !has_uid(a, g->gid) ? g->gid : wished_id(a, w->id);
+	uid = !*w->id && g && !accounts_has_uid(a, g->gid) ? g->gid : wished_id(a, w->id);
 	if (!g && !slice_u64(slice_str(w->group), &gid)) {
 		accounts_add_group(a, name, uid, BY_SYSUSERS);
 		g = accounts_group(a, name);

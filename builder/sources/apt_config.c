@@ -28,21 +28,17 @@ static int bad(const char *name, size_t line, const char *what, struct slice val
 	return error_set(err, ERROR_USAGE, "%s:%zu: %s: %s", name, line, what, strbuf_text(&text));
 }
 
-static bool same_word(struct slice s, const char *word)
-{
-	return s.len == strlen(word) && strncasecmp((const char *)s.data, word, s.len) == 0;
-}
-
 static bool says_yes(struct slice s)
 {
-	return same_word(s, "yes") || same_word(s, "true") || same_word(s, "1") ||
-	       same_word(s, "on") || same_word(s, "with") || same_word(s, "enable");
+	return slice_is_word(s, "yes") || slice_is_word(s, "true") || slice_is_word(s, "1") ||
+	       slice_is_word(s, "on") || slice_is_word(s, "with") || slice_is_word(s, "enable");
 }
 
 static bool says_no(struct slice s)
 {
-	return same_word(s, "no") || same_word(s, "false") || same_word(s, "0") ||
-	       same_word(s, "off") || same_word(s, "without") || same_word(s, "disable");
+	return slice_is_word(s, "no") || slice_is_word(s, "false") || slice_is_word(s, "0") ||
+	       slice_is_word(s, "off") || slice_is_word(s, "without") ||
+	       slice_is_word(s, "disable");
 }
 
 bool apt_cut_word(struct slice *rest, struct slice *out)
@@ -110,16 +106,16 @@ static int add_source(struct apt_config *out, const struct apt_source *source, c
 static void set_option(struct apt_config *out, struct slice key, struct slice value,
 		       struct apt_source *source)
 {
-	if (same_word(key, "arch")) {
+	if (slice_is_word(key, "arch")) {
 		struct words w = split_words(&out->arena, value, ',');
 
 		source->architectures = w.items;
 		source->architecture_count = w.count;
-	} else if (same_word(key, "signed-by")) {
+	} else if (slice_is_word(key, "signed-by")) {
 		source->signed_by = arena_slice(&out->arena, value);
-	} else if (same_word(key, "trusted")) {
+	} else if (slice_is_word(key, "trusted")) {
 		source->trusted = says_yes(value);
-	} else if (same_word(key, "check-valid-until")) {
+	} else if (slice_is_word(key, "check-valid-until")) {
 		source->ignore_validity = says_no(value);
 	}
 }

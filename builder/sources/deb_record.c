@@ -11,8 +11,7 @@ static bool is_dropped_field(struct slice line)
 	if (!slice_cut(&line, ':', &name))
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		if (name.len == strlen(fields[i]) &&
-		    strncasecmp((const char *)name.data, fields[i], name.len) == 0)
+		if (slice_is_word(name, fields[i]))
 			return true;
 	}
 	return false;

@@ -351,11 +351,6 @@ static void record_path(const char *site, const char *path, struct strbuf *out)
 	strbuf_adds(out, path + common);
 }
 
-static int by_line(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* The RECORD of what was installed, itself included. */
 static void write_record(struct opening *o)
 {
@@ -377,7 +372,7 @@ static void write_record(struct opening *o)
 				  row->size);
 		vec_push(&lines, strbuf_steal(&line));
 	}
-	vec_sort(&lines, by_line);
+	vec_sort(&lines, str_order);
 	for (size_t i = 0; i < lines.len; i++) {
 		strbuf_adds(&text, lines.items[i]);
 		free(lines.items[i]);

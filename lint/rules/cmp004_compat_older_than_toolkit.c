@@ -3,6 +3,7 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 #include "lint/stack_versions.h"
+#include "manifests/dotted.h"
 
 static int check(const struct rule *rule, const struct facts *facts, struct findings *found,
 		 struct error *err)
@@ -14,7 +15,7 @@ static int check(const struct rule *rule, const struct facts *facts, struct find
 	compat_library_find(facts, &library);
 	stack_versions_find(facts, facts_arena(facts), &stack);
 	if (library.path && library.cuda && stack.cuda && !compat_is_forced(facts) &&
-	    cuda_minor_compare(library.cuda, stack.cuda) < 0)
+	    dotted_order_minor(library.cuda, stack.cuda) < 0)
 		finding_add(
 			found, rule, path_dir(facts, library.path),
 			facts_layer(facts, library.node), "",

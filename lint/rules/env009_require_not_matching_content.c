@@ -30,7 +30,7 @@ static const char *lowest_cuda(const struct host_requirement *q)
 			continue;
 		if (!cuda)
 			return NULL;
-		if (!lowest || cuda_minor_compare(cuda, lowest) < 0)
+		if (!lowest || dotted_order_minor(cuda, lowest) < 0)
 			lowest = cuda;
 	}
 	return lowest;
@@ -57,7 +57,7 @@ static void check_value(const struct rule *rule, const struct facts *facts, stru
 	cuda = lowest_cuda(&q);
 	stack_versions_find(facts, facts_arena(facts), &stack);
 	floor_find(facts, &floor);
-	if (cuda && stack.cuda && cuda_minor_compare(cuda, stack.cuda) > 0 &&
+	if (cuda && stack.cuda && dotted_order_minor(cuda, stack.cuda) > 0 &&
 	    !has_driver_alternative(&q))
 		finding_add(found, rule, "", -1, "NVIDIA_REQUIRE_CUDA",
 			    "NVIDIA_REQUIRE_CUDA=%s asks for CUDA %s, and the image holds CUDA %s: "

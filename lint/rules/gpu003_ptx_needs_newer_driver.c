@@ -3,6 +3,7 @@
 #include "lint/findings.h"
 #include "lint/judge.h"
 #include "lint/rule.h"
+#include "manifests/dotted.h"
 
 /*
  * Without a GPU: the oldest, which is the least that any GPU has compiled, of a file without
@@ -38,7 +39,7 @@ static const char *refused_cuda(const struct facts *facts, const struct host_dri
 							    row->ptx_minor, facts_arena(facts))
 						 : NULL;
 
-	return cuda && cuda_minor_compare(cuda, driver->cuda) > 0 &&
+	return cuda && dotted_order_minor(cuda, driver->cuda) > 0 &&
 			       !compat_serves(facts, driver, cuda)
 		       ? cuda
 		       : NULL;

@@ -3,13 +3,14 @@
 #include "lint/installed.h"
 #include "lint/rule.h"
 #include "lint/versions.h"
+#include "manifests/dotted.h"
 
 static bool can_target(const struct host_gpu *gpu, const char *release)
 {
 	const struct gpu_arch *arch = gpu->target.arch;
 
-	return cuda_minor_compare(release, arch->first_cuda) >= 0 &&
-	       (!arch->last_cuda || cuda_minor_compare(release, arch->last_cuda) <= 0);
+	return dotted_order_minor(release, arch->first_cuda) >= 0 &&
+	       (!arch->last_cuda || dotted_order_minor(release, arch->last_cuda) <= 0);
 }
 
 static void check_ptxas(const struct rule *rule, const struct facts *facts, struct findings *found,

@@ -36,16 +36,6 @@ static bool is_foreign(const struct facts *facts, const struct object *o)
 	return !(machine == ELF_MACHINE_ARM && facts->machine == ELF_MACHINE_AARCH64);
 }
 
-/* Most objects are of another machine than the configuration says: another rule's finding. */
-static bool is_wrong_throughout(const struct facts *facts)
-{
-	size_t foreign = 0;
-
-	for (size_t i = 0; i < facts->objects.len; i++)
-		foreign += facts->objects.items[i].elf->machine != facts->machine;
-	return foreign * 2 > facts->objects.len;
-}
-
 /* Text or bytes that are no ELF file. */
 static const char *damage_of_text(const struct file_facts *f)
 {
@@ -76,7 +66,7 @@ static const char *damage_of(const struct facts *facts, const struct tree_node *
 	o = facts_object(facts, path);
 	if (f->elf->cut_short && f->elf->type != ELF_TYPE_REL)
 		return "is cut short: a part of it would lie beyond its end";
-	if (o && is_foreign(facts, o) && !is_wrong_throughout(facts))
+	if (o && is_foreign(facts, o) && !machine_is_wrong_throughout(facts))
 		return arena_printf(facts_arena(facts), "is for %s, the image for %s",
 				    machine_name(o->elf->machine), machine_name(facts->machine));
 	return NULL;

@@ -3,6 +3,7 @@
 #include "lint/findings.h"
 #include "lint/rule.h"
 #include "lint/start.h"
+#include "lint/judge.h"
 
 static bool may_execute(const struct facts *facts, const struct tree_node *n)
 {
@@ -14,16 +15,6 @@ static bool may_execute(const struct facts *facts, const struct tree_node *n)
 	if (a.uid == n->entry.uid)
 		return n->entry.mode & 0100;
 	return n->entry.mode & 0011;
-}
-
-/* Most objects are of another machine than the configuration says: another rule's finding. */
-static bool is_wrong_throughout(const struct facts *facts)
-{
-	size_t foreign = 0;
-
-	for (size_t i = 0; i < facts->objects.len; i++)
-		foreign += facts->objects.items[i].elf->machine != facts->machine;
-	return foreign * 2 > facts->objects.len;
 }
 
 static const char *problem_of(const struct facts *facts, const struct start_program *start)
@@ -43,7 +34,7 @@ static const char *problem_of(const struct facts *facts, const struct start_prog
 	o = facts_object(facts, start->path);
 	if (o && facts->machine && o->elf->machine != facts->machine &&
 	    !(o->elf->machine == ELF_MACHINE_386 && facts->machine == ELF_MACHINE_X86_64) &&
-	    !is_wrong_throughout(facts))
+	    !machine_is_wrong_throughout(facts))
 		return arena_printf(arena, "it is for %s, the image is for %s",
 				    machine_name(o->elf->machine), machine_name(facts->machine));
 	if (!start->shebang)

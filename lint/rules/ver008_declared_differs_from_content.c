@@ -4,6 +4,7 @@
 #include "lint/judge.h"
 #include "lint/rule.h"
 #include "lint/versions.h"
+#include "manifests/dotted.h"
 
 /* What a variable says about, and the library that shows it. */
 static const struct {
@@ -33,7 +34,7 @@ static bool disagrees(const struct facts *facts, const char *library, const char
 		version = library_version(facts, o);
 		if (!version)
 			return false;
-		if (cuda_minor_compare(version, declared) == 0)
+		if (dotted_order_minor(version, declared) == 0)
 			return false;
 		if (!any)
 			text = arena_printf(facts_arena(facts), "%s is %s", o->path, version);
@@ -86,7 +87,7 @@ static void check_toolkit(const struct rule *rule, const struct facts *facts,
 		    !str_starts(path_name(o->path), "libcudart.so."))
 			continue;
 		version = library_version(facts, o);
-		if (version && cuda_minor_compare(version, declared) != 0)
+		if (version && dotted_order_minor(version, declared) != 0)
 			finding_add(found, rule, path, facts_layer(facts, node), "",
 				    "%s says CUDA %s, but %s is %s.", path, declared, o->path,
 				    version);

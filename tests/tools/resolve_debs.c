@@ -11,11 +11,6 @@
 
 #include "base/fs.h"
 
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int resolve(struct deb_universe *u, char **names, size_t count, struct deb_answer *out,
 		   struct error *err)
 {
@@ -59,7 +54,7 @@ static void print_sorted(const struct deb_universe *u, const struct deb_answer *
 				   native ? "" : ":", native ? 0 : (int)p->arch.len,
 				   (const char *)p->arch.data));
 	}
-	vec_sort(&names, compare_texts);
+	vec_sort(&names, str_order);
 	for (size_t i = 0; i < names.len; i++) {
 		printf(" %s", names.items[i]);
 		free(names.items[i]);
