@@ -14,7 +14,7 @@
 struct layout {
 	char *dir;
 	int fd;
-	int blobs[2];      /* blobs/sha256, blobs/sha512; -1: not there (yet) */
+	int blobs[2];      /* blobs/sha256, blobs/sha512; -1: not there (yet); see blobs_of */
 	unsigned locked;   /* how many times over */
 	bool durable;      /* blobs were waited for: index.json is too */
 	struct stat index; /* index.json as layout_create found it */
@@ -109,16 +109,29 @@ static int refuse_foreign(struct layout *l, struct error *err)
 	return rc;
 }
 
+/* The folder of such blobs; -1: it is not there. */
+static int blobs_of(const struct layout *l, enum digest_algorithm algorithm)
+{
+	return __atomic_load_n(&l->blobs[algorithm], __ATOMIC_ACQUIRE);
+}
+
 static int make_blobs(struct layout *l, enum digest_algorithm algorithm, struct error *err)
 {
-	if (l->blobs[algorithm] >= 0)
+	int fd, none = -1;
+
+	if (blobs_of(l, algorithm) >= 0)
 		return 0;
 	if (fs_mkdirs(l->fd, blob_dirs[algorithm], err) < 0)
 		return error_wrap(err, "%s", l->dir);
-	l->blobs[algorithm] = open_directory(l->fd, blob_dirs[algorithm]);
-	return l->blobs[algorithm] >= 0 ? 0
-					: error_set_errno(err, errno, "open directory %s/%s",
-							  l->dir, blob_dirs[algorithm]);
+	fd = open_directory(l->fd, blob_dirs[algorithm]);
+	if (fd < 0)
+		return error_set_errno(err, errno, "open directory %s/%s", l->dir,
+				       blob_dirs[algorithm]);
+	/* of threads that want it at a time the first one's stays */
+	if (!__atomic_compare_exchange_n(&l->blobs[algorithm], &none, fd, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		close(fd);
+	return 0;
 }
 
 /* oci-layout comes first: what a killed run leaves is then no foreign directory. */
@@ -211,8 +224,8 @@ bool layout_has(const struct layout *l, const struct digest *digest, uint64_t si
 	char hex[DIGEST_HEX_MAX];
 	struct stat st;
 
-	return l->blobs[digest->algorithm] >= 0 &&
-	       fstatat(l->blobs[digest->algorithm], digest_hex(digest, hex), &st,
+	return blobs_of(l, digest->algorithm) >= 0 &&
+	       fstatat(blobs_of(l, digest->algorithm), digest_hex(digest, hex), &st,
 		       AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
 }
@@ -233,7 +246,7 @@ static int open_pending(struct layout *l, enum digest_algorithm algorithm, struc
 {
 	if (make_blobs(l, algorithm, err) < 0)
 		return -1;
-	if (fs_pending_open(l->blobs[algorithm], out, err) < 0)
+	if (fs_pending_open(blobs_of(l, algorithm), out, err) < 0)
 		return error_wrap(err, "%s/%s", l->dir, blob_dirs[algorithm]);
 	return 0;
 }
@@ -306,7 +319,7 @@ static bool try_hard_link(struct layout *l, int dirfd, const char *name,
 			  const struct digest *digest)
 {
 	char hex[DIGEST_HEX_MAX];
-	int blobs = l->blobs[digest->algorithm];
+	int blobs = blobs_of(l, digest->algorithm);
 
 	digest_hex(digest, hex);
 	if (linkat(dirfd, name, blobs, hex, 0) == 0)
@@ -338,7 +351,7 @@ static bool has_whole(struct layout *l, const struct stat *st, const struct dige
 		      uint64_t size)
 {
 	char hex[DIGEST_HEX_MAX];
-	int blobs = l->blobs[digest->algorithm];
+	int blobs = blobs_of(l, digest->algorithm);
 	cleanup_stream struct stream *file = NULL, *proven = NULL;
 	struct error ignored = { 0 };
 	struct stat here;
@@ -393,7 +406,7 @@ int layout_link(struct layout *l, int dirfd, const char *name, const struct dige
 int layout_sync(struct layout *l, const struct digest *digest, struct error *err)
 {
 	char hex[DIGEST_HEX_MAX];
-	cleanup_fd int fd = openat(l->blobs[digest->algorithm], digest_hex(digest, hex),
+	cleanup_fd int fd = openat(blobs_of(l, digest->algorithm), digest_hex(digest, hex),
 				   O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	l->durable = true;
@@ -406,7 +419,7 @@ enum blob_identity layout_identity(struct layout *l, const struct digest *digest
 				   struct strbuf *out)
 {
 	char hex[DIGEST_HEX_MAX];
-	int dir = l->blobs[digest->algorithm];
+	int dir = blobs_of(l, digest->algorithm);
 	cleanup_fd int fd = dir < 0 ? -1
 				    : openat(dir, digest_hex(digest, hex),
 					     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -417,7 +430,7 @@ enum blob_identity layout_identity(struct layout *l, const struct digest *digest
 struct stream *layout_blob(struct layout *l, const struct digest *digest, struct error *err)
 {
 	char hex[DIGEST_HEX_MAX], text[DIGEST_TEXT_MAX];
-	int dir = l->blobs[digest->algorithm];
+	int dir = blobs_of(l, digest->algorithm);
 	cleanup_free char *path = NULL;
 	cleanup_fd int fd = -1;
 	struct stat st;
@@ -673,6 +686,6 @@ void layout_discard(struct layout *l, const struct digest *digest)
 {
 	char hex[DIGEST_HEX_MAX];
 
-	if (l->blobs[digest->algorithm] >= 0)
-		unlinkat(l->blobs[digest->algorithm], digest_hex(digest, hex), 0);
+	if (blobs_of(l, digest->algorithm) >= 0)
+		unlinkat(blobs_of(l, digest->algorithm), digest_hex(digest, hex), 0);
 }

@@ -1,5 +1,6 @@
 #include "tests/support/test.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 
 #include "oci/layout.h"
@@ -340,6 +341,79 @@ static void test_what_was_put_may_be_taken_back_only_while_nobody_else_counts_on
 	layout_close(first);
 }
 
+/* Blobs of SHA-512 have a folder of their own, which the first of them makes. */
+
+struct linking {
+	struct layout *layout;
+	int dirfd;
+	pthread_barrier_t *barrier;
+	struct digest digest;
+	bool ok;
+};
+
+static void *link_blob(void *user)
+{
+	struct linking *w = user;
+	struct error err = { 0 };
+
+	pthread_barrier_wait(w->barrier);
+	w->ok = layout_link(w->layout, w->dirfd, "b", &w->digest, 4, &err) == 0;
+	return NULL;
+}
+
+static size_t open_files(void)
+{
+	struct fs_names names = { 0 };
+	struct error err = { 0 };
+	size_t count;
+
+	assert_ok(fs_list(AT_FDCWD, "/proc/self/fd", &names, &err), err);
+	count = names.len;
+	fs_names_release(&names);
+	return count;
+}
+
+static void test_threads_that_bring_the_first_blobs_of_a_kind_make_one_folder(void **state)
+{
+	enum { THREADS = 8, ROUNDS = 40 };
+	cleanup_test_dir char *dir = test_dir();
+	cleanup_fd int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct digest_state sha512 = { 0 };
+	struct digest digest;
+	struct error err = { 0 };
+	size_t before;
+
+	(void)state;
+	digest_init(&sha512, DIGEST_SHA512);
+	digest_update(&sha512, "blob", 4);
+	digest = digest_finish(&sha512);
+	digest_release(&sha512);
+	assert_ok(fs_write(dirfd, "b", slice_str("blob"), 0644, &err), err);
+	before = open_files();
+	for (size_t round = 0; round < ROUNDS; round++) {
+		cleanup_free char *place = xasprintf("%s/%zu", dir, round);
+		struct layout *l = layout_create(place, &err);
+		struct linking work[THREADS];
+		pthread_barrier_t barrier;
+		pthread_t threads[THREADS];
+
+		assert_non_null(l);
+		pthread_barrier_init(&barrier, NULL, THREADS);
+		for (size_t i = 0; i < THREADS; i++) {
+			work[i] = (struct linking){ l, dirfd, &barrier, digest, false };
+			assert_int_equal(pthread_create(&threads[i], NULL, link_blob, &work[i]), 0);
+		}
+		for (size_t i = 0; i < THREADS; i++) {
+			pthread_join(threads[i], NULL);
+			assert_true(work[i].ok);
+		}
+		pthread_barrier_destroy(&barrier);
+		assert_true(layout_has(l, &digest, 4));
+		layout_close(l);
+	}
+	assert_int_equal(open_files(), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_a_damaged_index_is_told_and_not_overwritten),
 		cmocka_unit_test(
 			test_what_was_put_may_be_taken_back_only_while_nobody_else_counts_on_it),
+		cmocka_unit_test(test_threads_that_bring_the_first_blobs_of_a_kind_make_one_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
