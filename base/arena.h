@@ -1,7 +1,7 @@
 /*
  * Allocations that die together. What a parser returns lives in the arena it was given, so a
  * document is freed in one call. Blocks are never moved: pointers stay valid until the release.
- * A zeroed struct is an empty arena.
+ * A zeroed struct is an empty arena. One thread at a time.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

@@ -4,6 +4,9 @@
  * A function that can fail takes `struct error *err` last and returns 0 or -1 (a constructor
  * returns NULL). On success *err is untouched; on failure it is set once, where the cause is
  * known, and each caller that knows more prepends it. Nothing is allocated, nothing to free.
+ *
+ * Headers name the codes that a function gives of itself. Not repeated there is ERROR_SYSTEM of
+ * what it reads and writes, and what comes from a stream, a sink or a callback that it was handed.
  * Only cli/ shows errors; the code picks the exit status.
  */
 #ifndef BASE_ERROR_H

@@ -30,14 +30,14 @@ int fs_write(int dirfd, const char *path, struct slice data, mode_t mode,
 /* The same, and the bytes and the name are on the disk when this returns. */
 int fs_write_durable(int dirfd, const char *path, struct slice data, mode_t mode,
 		     struct error *err) MUST_USE;
-/* All missing directories of `path`, mode 0755 less the umask. */
+/* All missing directories of `path`, mode 0755 less the umask. ERROR_SYSTEM. */
 int fs_mkdirs(int dirfd, const char *path, struct error *err) MUST_USE;
 /*
  * Is there something, if only a symlink to nothing? What lies where we may not look does not exist
  * for us; what cannot be looked at for another reason does, and opening it says why.
  */
 bool fs_exists(int dirfd, const char *path);
-/* Remove a file or a whole tree, never following symlinks. Absence is success. */
+/* Remove a file or a whole tree, never following symlinks. Absence is success. ERROR_SYSTEM. */
 int fs_remove_tree(int dirfd, const char *path, struct error *err) MUST_USE;
 
 /*
@@ -87,12 +87,12 @@ enum { FS_WALK_PAST = 2 };
 /*
  * Visit each entry below `root` (not the root itself), a directory before what it holds, siblings
  * in bytewise order. What vanishes meanwhile is passed over. Any other non-zero result of `visit`
- * ends the walk and is returned.
+ * ends the walk and is returned. ERROR_NOT_FOUND there is no root; ERROR_LIMIT it is too deep.
  */
 int fs_walk(int dirfd, const char *root, fs_visit_fn *visit, void *user,
 	    struct error *err) MUST_USE;
 
-/* The names in a directory, sorted, without "." and ".."; release with fs_names_release. */
+/* The names in a directory, sorted, without "." and ".."; ERROR_NOT_FOUND. fs_names_release. */
 struct fs_names {
 	char **items;
 	size_t len, cap;

@@ -1,6 +1,7 @@
 /*
  * A string-keyed table that iterates in sorted (bytewise) order, so nothing that comes of it
  * depends on hashing. Keys are copied; values are the caller's. A zeroed struct is an empty map.
+ * Several threads may read one (map_get, map_has) while none changes or sorts it.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

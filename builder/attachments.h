@@ -28,7 +28,7 @@ const char *attachment_name(enum attachment which);
 /* "application/spdx+json" …: what a registry keeps it as. */
 const char *attachment_media_type(enum attachment which);
 
-/* Remember them under a key: an image's digest, or what settles it. */
+/* Remember them under a key: an image's digest, or what settles it. ERROR_SYSTEM. */
 int attachments_keep(struct store *store, const struct digest *key,
 		     const struct attachments *attachments, struct error *err) MUST_USE;
 /* True when all are in the store, whole. */

@@ -70,7 +70,10 @@ static inline void content_set_digest(struct content *c, const struct digest *d)
 
 /* The host's path of a PATH; heap. */
 char *content_host_path(const struct content *c);
-/* `size` is the entry's. NULL on error. The caller closes the stream. */
+/*
+ * `size` is the entry's. The caller closes the stream. NULL: ERROR_NOT_FOUND; ERROR_INTEGRITY, a
+ * file of the host that is not the one that was looked at.
+ */
 struct stream *content_open(const struct content *c, uint64_t size, struct error *err) MUST_USE;
 
 struct component_entry {

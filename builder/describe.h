@@ -25,7 +25,7 @@ int describe_tree(const struct assembly *a, struct assembled *tree, struct descr
 		  struct error *err) MUST_USE;
 /*
  * Write SBOMs and provenance for the image of `request` (its byproducts are set here) and remember
- * all under `key` and under the image's digest.
+ * all under `key` and under the image's digest. Errors as above.
  */
 int describe_image(struct store *store, struct description *d, struct provenance_request *request,
 		   const struct digest *key, struct error *err) MUST_USE;

@@ -103,7 +103,8 @@ struct rootfs_node *rootfs_lookup(const struct rootfs *r, const char *path);
 struct rootfs_node *rootfs_resolve(struct rootfs *r, const char *path);
 /*
  * Where an entry of that name lands: links of its directories followed, not of itself. `path`
- * itself when that is the place, else a text of the tree's.
+ * itself when that is the place, else a text of the tree's. NULL: ERROR_FORMAT, too
+ * many links or too long a name.
  */
 const char *rootfs_place(struct rootfs *r, const char *path, struct error *err) MUST_USE;
 /* The node's entry, to change what it will be in the image; the component's stays as it is. */
@@ -118,7 +119,7 @@ struct rootfs_node *rootfs_file(struct rootfs *r, struct rootfs_node *n);
 /* The content of the regular file that `path` resolves to. ERROR_NOT_FOUND, ERROR_LIMIT. */
 int rootfs_read(struct rootfs *r, const char *path, uint64_t limit, struct strbuf *out,
 		struct error *err) MUST_USE;
-/* SHA-256 of a file's content: known, or read. */
+/* SHA-256 of a file's content: known, or read: errors of content_open. */
 int rootfs_digest(const struct component_entry *e, struct digest *out, struct error *err) MUST_USE;
 /*
  * Take away a node of the base image that is no directory; the layers get a whiteout for it, unless

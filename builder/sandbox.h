@@ -9,7 +9,7 @@
 #include "builder/sandbox_devices.h"
 #include "builder/secret.h"
 
-/* Write the tree to the empty directory `dir`. Owners are set when we are root. */
+/* Write the tree to the empty directory `dir`. Owners are set when we are root. ERROR_SYSTEM. */
 int sandbox_extract(struct rootfs *r, const char *dir, struct error *err) MUST_USE;
 
 /* What the commands of a stage run in. */
@@ -59,7 +59,7 @@ int sandbox_open_inside(int rootfd, const char *path, uint64_t flags);
 extern const char *const sandbox_environment[];
 /* What root may do inside: own files, change users; nothing of the host. Ends with NULL. */
 extern const char *const sandbox_capabilities[];
-/* `engine`: "runc" or "crun". */
+/* By an OCI runtime, `engine`: "runc" or "crun". Errors: those of process_run. */
 int sandbox_run_oci(const struct sandbox_command *command, const char *engine,
 		    struct process_result *out, struct error *err) MUST_USE;
 

@@ -31,7 +31,10 @@ int sandbox_devices_find(const char *device, const char *const *dirs, const stru
 void sandbox_devices_release(struct sandbox_devices *devices);
 #define cleanup_sandbox_devices cleanup(sandbox_devices_release)
 
-/* Mount points and links in the tree at `root`, whose links lead nowhere out of it. */
+/*
+ * Mount points and links in the tree at `root`, whose links lead nowhere out of it. ERROR_USAGE:
+ * a place that cannot be mounted at; ERROR_SYSTEM.
+ */
 int sandbox_devices_place(struct sandbox_devices *devices, const char *root,
 			  struct error *err) MUST_USE;
 /* Takes away what was made there and is as it was made. */

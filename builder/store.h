@@ -19,6 +19,8 @@
  * Written to the disk (fsync) before they get their names are only files that the user asked for:
  * layouts and archives (builder/publish). The disk is set to work on objects while they are
  * written, so that waiting for it there is short.
+ *
+ * Threads share a store; what is being written (store_pending, fs_pending) is one thread's.
  */
 #ifndef BUILDER_STORE_H
 #define BUILDER_STORE_H
@@ -30,7 +32,7 @@
 
 struct store;
 
-/* `dir` NULL: by the environment. Creates what is missing. */
+/* `dir` NULL: by the environment. Creates what is missing. ERROR_USAGE: no place is known. */
 struct store *store_open(const char *dir, struct error *err) MUST_USE;
 void store_close(struct store *s);
 static inline void store_close_p(struct store **s)
@@ -90,7 +92,9 @@ int store_put_commit(struct store_pending *p, const struct digest *want, uint64_
 void store_put_release(struct store_pending *p);
 #define cleanup_store_put cleanup(store_put_release)
 
-/* A whole object from memory and back; the size of one that is read is not known, at most `limit`.
+/*
+ * A whole object from memory and back; the size of one that is read is not known, at most `limit`:
+ * ERROR_LIMIT. ERROR_NOT_FOUND, ERROR_INTEGRITY.
  */
 int store_put_bytes(struct store *s, struct slice bytes, struct digest *out,
 		    struct error *err) MUST_USE;
@@ -112,7 +116,8 @@ int store_put_record(struct store *s, const char *kind, const struct digest *key
 int store_cache_open(struct store *s, const char *kind, const struct digest *key,
 		     struct error *err) MUST_USE;
 int store_cache_new(struct store *s, struct fs_pending *out, struct error *err) MUST_USE;
-/* Make a pending file of the descriptor in out->fd, which must come from store_scratch. */
+/* Make a pending file of the descriptor in out->fd, which must come from store_scratch and is
+ * taken. */
 void store_cache_adopt(struct store *s, struct fs_pending *out);
 int store_cache_commit(struct store *s, const char *kind, const struct digest *key,
 		       struct fs_pending *file, struct error *err) MUST_USE;

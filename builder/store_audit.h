@@ -22,7 +22,7 @@ struct store_places {
 	size_t len, cap;
 };
 
-/* By name; strings live in `arena`. Release *out with vec_release. */
+/* By name; strings live in `arena`. Release *out with vec_release. ERROR_SYSTEM. */
 int store_audit_list(struct store *store, struct arena *arena, struct store_places *out,
 		     struct error *err) MUST_USE;
 

@@ -23,7 +23,8 @@ struct store_trees {
 int store_trees_list(const char *store, struct store_trees *out, struct error *err) MUST_USE;
 void store_trees_release(struct store_trees *trees);
 #define cleanup_store_trees cleanup(store_trees_release)
-/* Remove one, unless it is in use: *out_removed tells. */
+/* Remove one, unless it is in use: *out_removed tells. ERROR_SYSTEM, also where none can be locked.
+ */
 int store_trees_remove(const char *store, const char *path, bool *out_removed,
 		       struct error *err) MUST_USE;
 

@@ -31,7 +31,7 @@ struct toolkit_components {
 
 /*
  * The components that the stack section asks for in a stage of that profile; `math` adds the math
- * libraries whatever the profile. Appended; release them.
+ * libraries whatever the profile. Appended; release them. ERROR_FORMAT: the table.
  */
 int toolkit_components(const struct stack *stack, const struct solved_stack *solved,
 		       enum stack_profile profile, bool math, struct arena *arena,

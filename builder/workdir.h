@@ -7,7 +7,8 @@
 
 #include "builder/store.h"
 
-/* A new directory (mode 0700); what dead processes left is removed first. Heap path, or NULL. */
+/* A new directory (mode 0700); what dead processes left is removed first. Heap path, or NULL with
+ * ERROR_SYSTEM. */
 char *workdir_new(struct store *store, struct error *err) MUST_USE;
 /* Remove it with all it holds, and free the path. NULL is allowed. */
 void workdir_remove(char *path);

@@ -34,7 +34,7 @@ void dsse_release(struct dsse *d);
 bool dsse_verify(const struct dsse *d, const struct key *key) MUST_USE;
 /* Append what is signed. */
 void dsse_encode(const char *payload_type, struct slice payload, struct strbuf *out);
-/* A new envelope with one signature; the caller's to json_decref. NULL on error. */
+/* A new envelope with one signature; the caller's to json_decref. NULL: errors of key_sign. */
 json_t *dsse_sign(const struct key *key, const char *payload_type, struct slice payload,
 		  struct error *err) MUST_USE;
 

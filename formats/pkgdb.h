@@ -52,7 +52,7 @@ static inline void pkgdb_release(struct pkgdb *db)
  */
 int pkgdb_dpkg(struct slice text, struct arena *arena, struct pkgdb *out,
 	       struct error *err) MUST_USE;
-/* The paths of info/NAME.list, or of status.d/NAME.md5sums (`sums`), for a package. */
+/* The paths of info/NAME.list, or of status.d/NAME.md5sums (`sums`), for a package. ERROR_LIMIT. */
 int pkgdb_dpkg_files(struct slice text, bool sums, struct arena *arena, struct pkgdb *db,
 		     struct pkgdb_package *package, struct error *err) MUST_USE;
 /*

@@ -26,7 +26,7 @@ int sigstore_bundle_parse(struct slice text, struct sigstore_bundle *out,
 			  struct error *err) MUST_USE;
 void sigstore_bundle_release(struct sigstore_bundle *b);
 #define cleanup_sigstore_bundle cleanup(sigstore_bundle_release)
-/* Append a bundle (0.3) of `payload`, an in-toto statement, signed. */
+/* Append a bundle (0.3) of `payload`, an in-toto statement, signed. Errors: those of dsse_sign. */
 int sigstore_bundle_sign(const struct key *key, struct slice payload, struct strbuf *out,
 			 struct error *err) MUST_USE;
 

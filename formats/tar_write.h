@@ -21,7 +21,10 @@
  */
 int tar_write_entry(struct sink *out, const struct tar_entry *entry, struct stream *content,
 		    struct error *err) MUST_USE;
-/* The parts of tar_write_entry, for content that takes another way: what goes before and behind. */
+/*
+ * The parts of tar_write_entry, for content that takes another way: what goes before and behind.
+ * ERROR_LIMIT, ERROR_FORMAT: what no header can hold.
+ */
 int tar_write_header(struct sink *out, const struct tar_entry *entry, struct error *err) MUST_USE;
 int tar_write_padding(struct sink *out, const struct tar_entry *entry, struct error *err) MUST_USE;
 /* The two zero blocks (1024 bytes) at the end of an archive. */

@@ -41,9 +41,10 @@ int toml_bad(const struct toml_scan *s, struct toml_place place, struct error *e
 /* The length of a line break at the cursor: LF is 1, CR LF is 2, else 0. */
 size_t toml_newline(const struct toml_scan *s);
 
-/* A text in quotes of one kind of four; `multiline` allows the two with three quotes. */
+/* A text in quotes of one kind of four; `multiline` allows the two with three quotes. ERROR_FORMAT.
+ */
 int toml_string(struct toml_scan *s, bool multiline, const char **out, struct error *err) MUST_USE;
-/* A number, a bool, a date or a time, in the form that the header of toml.h says. */
+/* A number, a bool, a date or a time, in the form that toml.h says. ERROR_FORMAT. */
 int toml_plain(struct toml_scan *s, const char **out, struct error *err) MUST_USE;
 
 #endif

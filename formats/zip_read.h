@@ -32,7 +32,7 @@ struct zip {
 	size_t count;
 };
 
-/* Everything in *out lives in `arena`. Borrows `fd`. */
+/* Everything in *out lives in `arena`. Borrows `fd`. ERROR_FORMAT, ERROR_LIMIT. */
 int zip_read(int fd, const char *name, struct arena *arena, struct zip *out,
 	     struct error *err) MUST_USE;
 /* The entry of that path, or NULL. */

@@ -1,7 +1,8 @@
 /*
  * Reading the compatibility tables (the files of manifests/tables, or of a folder like it): rows
- * with names, members with checked types, and where each row comes from. Errors name the file and
- * the row: "torch.json: releases: 2.7.1: python: is not an object".
+ * with names, members with checked types, and where each row comes from. What is not as it should
+ * be is ERROR_FORMAT, here and of the table_*_read functions of the tables, with the file and the
+ * row: "torch.json: releases: 2.7.1: python: is not an object".
  *
  * The texts of a row belong to its table; they live as long as it is open.
  */

@@ -1,6 +1,7 @@
 /*
  * One opened image of one platform: manifest, configuration, layers; computes what its source
- * does not carry, and verifies every byte it hands out.
+ * does not carry, and verifies every byte it hands out. Threads may read layers of one image at a
+ * time; all else is one thread's.
  */
 #ifndef OCI_IMAGE_H
 #define OCI_IMAGE_H
@@ -40,7 +41,7 @@ struct image {
  */
 int image_open(const struct image_name *name, const struct platform *platform, struct image *out,
 	       struct error *err) MUST_USE;
-/* Takes `source`, also when it fails. */
+/* The same of a source, which is taken, also when it fails. `name` is for texts. */
 int image_open_source(struct image_source *source, const char *name,
 		      const struct platform *platform, struct image *out,
 		      struct error *err) MUST_USE;
@@ -55,7 +56,7 @@ struct platforms {
 /*
  * The platforms of the images that the source's name stands for, in the order of the index, nested
  * ones too, each once. A single image, or an unpacked root, gives one whose os is NULL. Strings
- * live in `arena`; release *out with vec_release.
+ * live in `arena`; release *out with vec_release. ERROR_FORMAT, ERROR_LIMIT: nested too deep.
  */
 int image_platforms(struct image_source *source, struct arena *arena, struct platforms *out,
 		    struct error *err) MUST_USE;
@@ -76,7 +77,7 @@ enum { IMAGE_RATIO_MAX = 100 };
  * caller closes it, before the image.
  */
 struct stream *image_layer(struct image *image, size_t i, struct error *err) MUST_USE;
-/* The compressed bytes of layer `i`, verified at the end. */
+/* The compressed bytes of layer `i`, verified at the end. NULL on error; the caller closes it. */
 struct stream *image_layer_blob(struct image *image, size_t i, struct error *err) MUST_USE;
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * An OCI image layout on disk: get, put, tag, list. Writers follow "blob appears under its name
- * only when complete, index.json last", so that a killed run leaves a valid layout.
+ * only when complete, index.json last", so that a killed run leaves a valid layout. Threads may put
+ * blobs into one layout and read them at a time; tags are one thread's (layout_lock).
  * Source: OCI image specification 1.1, image-layout.md.
  */
 #ifndef OCI_LAYOUT_H
@@ -93,7 +94,11 @@ int layout_index_choose(const struct index *index, const char *where, const char
  */
 int layout_archive(struct layout *l, const char *tag, struct sink *out, struct error *err) MUST_USE;
 
-/* Sources. NULL on error. The last works on an unpacked directory. */
+/*
+ * Sources. NULL on error: ERROR_NOT_FOUND nothing is there, or nothing under the tag; ERROR_FORMAT,
+ * ERROR_INTEGRITY, ERROR_LIMIT what is there; ERROR_USAGE a file where a directory must be, or the
+ * other way round. The last works on an unpacked directory.
+ */
 struct image_source *layout_source(const char *dir, const char *tag, struct error *err) MUST_USE;
 /* oci-archive and docker-archive, plain or compressed; told apart by content; `fd` is taken. An
  * archive that cannot be seeked is spooled to an unlinked temporary file. */

@@ -2,7 +2,8 @@
  * Where an image's blobs come from, as an interface: a layout directory, an archive, an unpacked
  * root; a registry implements it too, so that lint never includes registry.
  *
- * A source supplies the minimum; oci/image.h computes the rest.
+ * A source supplies the minimum; oci/image.h computes the rest. Layers are asked for by several
+ * threads at a time, everything else by one.
  */
 #ifndef OCI_SOURCE_H
 #define OCI_SOURCE_H

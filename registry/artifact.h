@@ -74,7 +74,7 @@ struct artifact_place *artifact_layout(struct layout *l);
 
 /* "sha256-<hex>" and a suffix ("", ".sig", ".att"); heap. */
 char *artifact_tag(const struct digest *subject, const char *suffix);
-/* The manifest under a tag, or *out_there false. */
+/* The manifest under a tag, or *out_there false. Errors: those of client.h, or of layout.h. */
 int artifact_get_tag(struct artifact_place *p, const char *tag, struct arena *arena,
 		     struct strbuf *out, struct descriptor *desc, bool *out_there,
 		     struct error *err) MUST_USE;
@@ -154,7 +154,8 @@ void artifact_attaching_release(struct artifact_attaching *a);
 
 /*
  * Copy all that is attached to `subject`: referrers and their referrers, cosign's tags. *out_count
- * (may be NULL) tells how many manifests.
+ * (may be NULL) tells how many manifests. ERROR_FORMAT, ERROR_LIMIT what is attached; else as
+ * above.
  */
 int artifact_copy(struct artifact_place *from, struct artifact_place *to,
 		  const struct digest *subject, size_t *out_count, struct error *err) MUST_USE;

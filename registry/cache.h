@@ -53,17 +53,17 @@ int cache_entry_read(struct slice text, const char *kind, const struct digest *k
 typedef struct stream *cache_open_fn(void *user, const struct cache_object *object,
 				     struct error *err);
 
-/* Whether an entry lies there; what it says is not looked at. */
+/* Whether an entry lies there; what it says is not looked at. Errors: those of client.h. */
 int cache_has(struct client *c, const char *kind, const struct digest *key, bool *out_there,
 	      struct error *err) MUST_USE;
-/* Put objects, document, manifest, tag. */
+/* Put objects, document, manifest, tag. Errors: those of upload.h and client.h. */
 int cache_put(struct client *c, const struct cache_entry *entry, const struct key *key,
 	      cache_open_fn *open, void *user, struct error *err) MUST_USE;
 /* As cache_entry_read; ERROR_NOT_FOUND when there is none. */
 int cache_get(struct client *c, const char *kind, const struct digest *key,
 	      const struct key *const *keys, size_t key_count, struct cache_entry *out,
 	      struct error *err) MUST_USE;
-/* One of its objects, verified while it passes. */
+/* One of its objects, verified while it passes. ERROR_INTEGRITY, ERROR_NETWORK. */
 int cache_fetch(struct origins *from, const struct cache_object *object, struct sink *out,
 		struct error *err) MUST_USE;
 

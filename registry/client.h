@@ -107,7 +107,10 @@ void client_back_off(struct client *c, unsigned try);
 
 /* Blobs. */
 
-/* 0 either way; *out_size (may be NULL) is its size when the registry tells, else UINT64_MAX. */
+/*
+ * 0 either way; *out_size (may be NULL) is its size when the registry tells, else UINT64_MAX.
+ * ERROR_NETWORK.
+ */
 int client_blob_exists(struct client *c, const struct digest *digest, bool *out_exists,
 		       uint64_t *out_size, struct error *err) MUST_USE;
 /*

@@ -14,7 +14,7 @@
 /* *out_where: the file or the helper; heap. ERROR_FORMAT, ERROR_NETWORK a helper, ERROR_SYSTEM. */
 int credential_store(const char *auth_file, const char *registry, const struct credential *c,
 		     char **out_where, struct error *err) MUST_USE;
-/* *out_found: whether there were any. */
+/* *out_found: whether there were any. Errors as above. */
 int credential_erase(const char *auth_file, const char *registry, bool *out_found, char **out_where,
 		     struct error *err) MUST_USE;
 

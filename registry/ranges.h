@@ -27,7 +27,7 @@ struct ranges_request { /* all borrowed */
 	void *user;
 };
 
-/* What is there counts; *out_there: how many bytes. */
+/* What is there counts; *out_there: how many bytes. ERROR_SYSTEM. */
 struct ranges *ranges_begin(const struct ranges_request *request, uint64_t *out_there,
 			    struct error *err) MUST_USE;
 /* A piece that nobody fetches yet; false: there is none. Whoever takes one must fetch it. */

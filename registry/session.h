@@ -34,13 +34,13 @@ struct session_mount {
 /*
  * POST; tried again while that may help. With `mount` (may be NULL) the registry may already have
  * the blob: then *out_mounted is true and there is no session. An answer that is neither a mount
- * nor a session costs one more POST, without it.
+ * nor a session costs one more POST, without it. ERROR_NETWORK.
  */
 int session_open(struct client *c, const struct session_mount *mount, struct session *out,
 		 bool *out_mounted, struct error *err) MUST_USE;
 /*
  * GET: sets s->acknowledged, and the address when a new one is named. -1 with client_last():
- * 404 and the like when the session is gone.
+ * 404 and the like when the session is gone. ERROR_NETWORK.
  */
 int session_status(struct client *c, struct session *s, enum range_rule rule,
 		   struct error *err) MUST_USE;
@@ -59,7 +59,7 @@ struct session_part {
  */
 int session_send(struct client *c, struct session *s, const struct session_part *part,
 		 struct error *err) MUST_USE;
-/* PUT without a body: commit what is there. */
+/* PUT without a body: commit what is there. ERROR_NETWORK; ERROR_INTEGRITY another digest. */
 int session_commit(struct client *c, struct session *s, const struct digest *digest,
 		   struct error *err) MUST_USE;
 /*

@@ -88,7 +88,7 @@ void signature_result_release(struct signature_result *r);
 /*
  * Look at all signatures (or attestations of that type) of the subject. 0 when all could be judged,
  * also if none is good: one that is damaged, or made for something else, is told and no more.
- * -1 when the place could not be read.
+ * -1 when the place could not be read: errors of artifact.h.
  */
 int signature_verify(const struct signature_check *check, struct signature_result *out,
 		     struct error *err) MUST_USE;

@@ -54,12 +54,14 @@ void injection_release(struct injection *injection);
 /*
  * Make the layer of files in the empty directory `dir`: mount points, links, loader cache. What is
  * in the way in the image (a link where a library is to be mounted) is replaced by the layer.
+ * ERROR_SYSTEM; ERROR_FORMAT, ERROR_LIMIT: the image's loader cache.
  */
 int inject_apply(struct injection *injection, int rootfd, const struct image_loader *loader,
 		 const char *dir, struct arena *arena, struct error *err) MUST_USE;
 /*
  * For modes that cannot mount: a directory of links to the driver's libraries and nothing else,
  * so that it can stand in a search path without letting the host's other libraries in.
+ * ERROR_SYSTEM.
  */
 int inject_link(const struct injection *injection, const char *dir, struct error *err) MUST_USE;
 /* True when `path`, as a process in the container sees it, is a file that was injected. */

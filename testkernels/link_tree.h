@@ -12,7 +12,8 @@
  * /proc, /sys and /dev of a running system are made but not entered. ERROR_SYSTEM.
  */
 int link_tree(const char *from, const char *to, struct error *err) MUST_USE;
-/* Move what `from` holds over what `to` holds, replacing files and links that are in the way. */
+/* Move what `from` holds over what `to` holds, replacing files and links that are in the way.
+ * ERROR_SYSTEM. */
 int link_tree_over(const char *from, const char *to, struct error *err) MUST_USE;
 
 #endif

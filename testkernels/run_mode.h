@@ -78,7 +78,8 @@ const char *run_prefix(const struct run_mode *mode, const struct run_context *c)
 
 #define PROBE_PLACE "/dev/.gpuimg"
 
-/* Put the probe and the plan into the directory `name` of the scratch; its path, heap. */
+/* Put the probe and the plan into the directory `name` of the scratch; its path, heap; NULL:
+ * ERROR_SYSTEM. */
 char *run_prepare(const struct run_context *c, const char *name, struct slice plan,
 		  struct error *err) MUST_USE;
 /* The image's environment with what a runtime adds: PATH, HOME, what is injected. Not ended. */

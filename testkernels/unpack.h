@@ -41,7 +41,7 @@ struct unpack {
 };
 
 void unpack_init(struct unpack *u, int rootfd, const struct unpack_limits *limits);
-/* Apply one layer, a plain tar, read to its end. */
+/* Apply one layer, a plain tar, read to its end. ERROR_FORMAT, ERROR_LIMIT, ERROR_SYSTEM. */
 int unpack_layer(struct unpack *u, struct stream *tar, struct error *err) MUST_USE;
 void unpack_release(struct unpack *u);
 #define cleanup_unpack cleanup(unpack_release)

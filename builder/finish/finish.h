@@ -130,7 +130,10 @@ bool finish_group(struct finish *f, const char *name, uint64_t *gid);
 void finish_owner(struct finish *f, struct rootfs_node *n, uint64_t uid, uint64_t gid);
 void finish_mode(struct finish *f, struct rootfs_node *n, uint32_t mode);
 
-/* The actions. */
+/*
+ * The actions. ERROR_USAGE what the manifest asks for and the tree cannot give; ERROR_FORMAT,
+ * ERROR_LIMIT, ERROR_NOT_FOUND files of packages that they read.
+ */
 int finish_shells(struct finish *f, struct error *err) MUST_USE;
 int finish_accounts(struct finish *f, struct error *err) MUST_USE;
 int finish_system_files(struct finish *f, struct error *err) MUST_USE;

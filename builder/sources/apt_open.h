@@ -24,7 +24,7 @@ struct apt_session {
 	const char *skipped; /* a host source that was left out, or NULL; in own.arena */
 };
 
-/* Every apt source of the manifest, in its order. */
+/* Every apt source of the manifest, in its order. Errors: as apt_resolve. */
 int apt_session_open(struct apt_session *s, struct error *err) MUST_USE;
 void apt_session_release(struct apt_session *s);
 
