@@ -64,7 +64,7 @@ void scene_want(struct scene *s, const char *spec)
 {
 	size_t n = s->request.package_count++;
 
-	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3 } };
+	s->packages[n] = (struct stack_package){ .spec = spec, .place = { 7 + n, 3, NULL } };
 }
 
 void scene_expect(struct scene *s, bool with_arch, const char *inputs)
