@@ -49,11 +49,11 @@ behind() {
 pulls() { run -0 gpuimg pull "$@" "$REGISTRY/app:v1" oci:got:v1 && whole; }
 refused() { run -3 gpuimg pull "$@" "$REGISTRY/app:v1" oci:got:v1; }
 whole() { diff -r "$LAYOUT/blobs" got/blobs && [ -z "$(ls store/partials)" ]; }
-# Nothing under the digest of the large blob, no tag.
+# Nothing of the large blob, no tag. Of small ones that were under way, what came is kept.
 nothing() {
 	[ ! -e "got/blobs/sha256/$BIG" ]
 	[ "$(jq '.manifests | length' got/index.json 2>/dev/null || echo 0)" = 0 ]
-	[ -z "$(ls store/partials)" ]
+	[ -z "$(find store/partials -name "*$BIG*")" ]
 }
 
 # What was asked of the large blob, in order.
