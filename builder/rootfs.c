@@ -201,10 +201,10 @@ const char *rootfs_place(struct rootfs *r, const char *path, struct error *err)
 		r->last_dir = steal_ptr(&dir);
 		r->last_placed = xstrdup(strbuf_text(&at));
 	}
+	if (!*r->last_placed) /* a path that began with a slash, too */
+		return arena_strdup(&r->arena, slash + 1);
 	if (str_equal(r->last_placed, r->last_dir))
 		return path;
-	if (!*r->last_placed)
-		return arena_strdup(&r->arena, slash + 1);
 	return arena_printf(&r->arena, "%s/%s", r->last_placed, slash + 1);
 }
 

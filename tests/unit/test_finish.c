@@ -462,9 +462,12 @@ static void test_folders_of_tmpfiles_and_of_users_have_proper_names(void **state
 	    "usr/bin/systemd-tmpfiles", "x");
 	put(&s, "t", "#!/bin/sh\nadduser --system --group --home /var/lib/t/ t\n",
 	    "usr/lib/tmpfiles.d/t.conf",
-	    "d /srv/slash/ 0700\nd /srv/up/.. 0700\nd /srv/here/. 0700\nf /srv/../etc/x\n");
+	    "d //top 0700\nd /srv/slash/ 0700\nd /srv/up/.. 0700\nd /srv/here/. 0700\nf "
+	    "/srv/../etc/x\n");
 	site_finish_well(&s);
 	assert_int_equal(rootfs_lookup(&s.rootfs, "srv/slash")->tar->mode, 0700);
+	assert_non_null(rootfs_lookup(&s.rootfs, "top"));
+	assert_null(rootfs_lookup(&s.rootfs, "/top"));
 	assert_non_null(rootfs_lookup(&s.rootfs, "var/lib/t"));
 	assert_null(rootfs_lookup(&s.rootfs, "srv/up/.."));
 	assert_null(rootfs_lookup(&s.rootfs, "srv/here/."));
