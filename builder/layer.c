@@ -198,17 +198,18 @@ static int insert_both(struct writing *w, const struct inserting *in, struct err
 	return 0;
 }
 
-static int insert_proven(struct writing *w, struct inserting *in, const struct content *c,
+static int insert_proven(struct writing *w, const struct inserting *in, const struct content *c,
 			 struct error *err)
 {
 	cleanup_digest struct digest_state content = { 0 };
+	struct inserting proven = *in;
 	struct digest got, want = content_digest(c);
 
 	if (!c->has_digest)
 		return insert_both(w, in, err);
 	digest_init(&content, DIGEST_SHA256);
-	in->content = &content;
-	if (insert_both(w, in, err) < 0)
+	proven.content = &content;
+	if (insert_both(w, &proven, err) < 0)
 		return -1;
 	got = digest_finish(&content);
 	return digest_check(&got, &want, err);
@@ -223,7 +224,7 @@ static int splice_content(struct writing *w, const struct layer_entry *e, struct
 				     *coded = stream_fd_range(c->fd, zip->data_offset,
 							      zip->compressed_size,
 							      "compressed data");
-	struct inserting in = { coded, plain, zip->compressed_size, e->tar->size, NULL };
+	const struct inserting in = { coded, plain, zip->compressed_size, e->tar->size, NULL };
 	uint8_t header[GZIP_HEADER_BYTES], trailer[GZIP_TRAILER_BYTES];
 
 	gzip_header(header);
