@@ -124,6 +124,8 @@ int apt_conf(struct slice text, const char *name, struct apt_config *out, struct
 	size_t outer[NESTING_LIMIT], depth = 0, base = 0;
 	struct slice token;
 
+	if (apt_refuse_nul(text, name, err) < 0)
+		return -1;
 	while (next_token(&l, &token)) {
 		if (!l.quoted && slice_is(token, "{")) {
 			if (depth == NESTING_LIMIT)

@@ -164,10 +164,26 @@ static int read_line(struct slice line, const char *name, size_t number, struct 
 	return add_source(out, &source, name, number, err);
 }
 
+int apt_refuse_nul(struct slice text, const char *name, struct error *err)
+{
+	const uint8_t *nul = text.len ? memchr(text.data, 0, text.len) : NULL;
+	size_t line = 1;
+
+	for (const uint8_t *c = text.data; nul && c < nul; c++)
+		line += *c == '\n';
+	return nul ? error_set(err, ERROR_USAGE,
+			       "%s:%zu: holds a NUL byte, which no configuration of apt has; "
+			       "remove it",
+			       name, line)
+		   : 0;
+}
+
 int apt_sources_list(struct slice text, const char *name, struct apt_config *out, struct error *err)
 {
 	struct slice line;
 
+	if (apt_refuse_nul(text, name, err) < 0)
+		return -1;
 	for (size_t number = 1; slice_cut(&text, '\n', &line); number++) {
 		if (read_line(line, name, number, out, err) < 0)
 			return -1;
@@ -270,8 +286,8 @@ typedef int parse_fn(struct slice text, const char *name, struct apt_config *out
 static int parse_auth(struct slice text, const char *name, struct apt_config *out,
 		      struct error *err)
 {
-	(void)name;
-	(void)err;
+	if (apt_refuse_nul(text, name, err) < 0)
+		return -1;
 	apt_auth_conf(text, out);
 	return 0;
 }

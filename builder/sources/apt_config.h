@@ -94,7 +94,10 @@ int apt_preferences(struct slice text, const char *name, struct apt_config *out,
 		    struct error *err) MUST_USE;
 int apt_conf(struct slice text, const char *name, struct apt_config *out,
 	     struct error *err) MUST_USE;
+/* The caller has refused NUL bytes in it. */
 void apt_auth_conf(struct slice text, struct apt_config *out);
+/* ERROR_USAGE with the line of the first NUL byte. */
+int apt_refuse_nul(struct slice text, const char *name, struct error *err) MUST_USE;
 /* "Dir", "Dir::Etc" and the items of that; false when `key` is another. */
 bool apt_config_set_place(struct apt_config *out, const char *key, struct slice value);
 

@@ -107,6 +107,23 @@ static void test_what_cannot_be_understood_is_refused_with_its_place(void **stat
 	}
 }
 
+static void test_a_nul_byte_is_refused_in_every_file(void **state)
+{
+	static const char list[] = "\ndeb http://x.example.org/\0/ s main\n",
+			  conf[] = "Acquire::http::Proxy \"http://p\0/\";";
+	cleanup_apt_config struct apt_config c = { 0 };
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(apt_sources_list(slice_of(list, sizeof(list) - 1), "l", &c, &err), -1);
+	assert_int_equal(err.code, ERROR_USAGE);
+	assert_contains(err.text, "l:2: holds a NUL byte");
+	assert_int_equal(apt_conf(slice_of(conf, sizeof(conf) - 1), "c", &c, &err), -1);
+	assert_contains(err.text, "c:1: holds a NUL byte");
+	assert_int_equal(c.sources.len, 0);
+	assert_int_equal(c.proxies.len, 0);
+}
+
 static void test_apt_conf_is_read_in_both_its_forms(void **state)
 {
 	cleanup_apt_config struct apt_config c = { 0 };
@@ -331,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_a_stanza_with_several_addresses_and_suites_is_many_sources),
 		cmocka_unit_test(test_an_embedded_key_is_taken_as_text),
 		cmocka_unit_test(test_what_cannot_be_understood_is_refused_with_its_place),
+		cmocka_unit_test(test_a_nul_byte_is_refused_in_every_file),
 		cmocka_unit_test(test_apt_conf_is_read_in_both_its_forms),
 		cmocka_unit_test(test_each_host_has_its_proxy),
 		cmocka_unit_test(test_preferences_become_pins),
