@@ -123,7 +123,7 @@ aborted_by() {
 }
 
 @test "A3 a push that aborts with the credentials in its memory leaves no core" {
-	local cores signal
+	local cores signal signals="ABRT SEGV"
 	case $(cat /proc/sys/kernel/core_pattern) in
 	*/* | "|"*) skip "cores go elsewhere here: $(cat /proc/sys/kernel/core_pattern)" ;;
 	esac
@@ -131,11 +131,13 @@ aborted_by() {
 	mkdir sleeps
 	(cd sleeps && ulimit -c unlimited && exec sleep 100) 3>&- &
 	until grep -q sleep "/proc/$!/comm"; do sleep 0.01; done
-	kill -QUIT $!
+	kill -ABRT $!
 	wait $! || true
 	[ -n "$(ls sleeps)" ] || skip "no cores are written here"
+	# who starts tests in the background may have SIGQUIT ignored, and no program of theirs ends by it
+	(((0x$(awk '/^SigIgn/ { print $2 }' /proc/self/status) >> 2) & 1)) || signals+=" QUIT"
 	for kind in docker-registry harbor; do
-		for signal in ABRT SEGV QUIT; do
+		for signal in $signals; do
 			serve_by_token $kind
 			aborted_by $signal
 		done
