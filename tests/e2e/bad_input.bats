@@ -269,10 +269,10 @@ use_repository() { # PACKAGES
 
 @test "a mirror caught while it changes: the index is taken by its digest where the repository has that" {
 	need dpkg-deb
-	make_deb outer
-	use_repository outer
+	make_deb mirrored # of no other test, whose index would be in the store
+	use_repository mirrored
 	cp repo/Packages before
-	for other in "$(cat before)"$'\n\n\n\n' "$(head -c 50 before)" "$(sed 's/outer/utter/' before)"; do
+	for other in "$(cat before)"$'\n\n\n\n' "$(head -c 50 before)" "$(sed 's/mirrored/marooned/' before)"; do
 		echo "$other" >repo/Packages
 		refuses 3 'Packages is not what the Release file says' 'try again' -- lock stack.yaml
 	done
@@ -282,7 +282,7 @@ use_repository() { # PACKAGES
 	sed -i 's/^SHA256:/Acquire-By-Hash: yes\n&/' repo/Release
 	gpg --homedir "$BATS_TEST_TMPDIR/gnupg" --batch --quiet --yes --clearsign --digest-algo SHA256 -o repo/InRelease repo/Release
 	run -0 gpuimg lock stack.yaml
-	[ "$(jq -r '.platforms[].inputs[].name' stack.lock.json)" = outer ]
+	[ "$(jq -r '.platforms[].inputs[].name' stack.lock.json)" = mirrored ]
 }
 
 @test "two packages that own one path with different content: both are named" {
