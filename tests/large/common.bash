@@ -96,12 +96,13 @@ in_image() { # COMMAND…
 pod() { podman --root "$LARGE/work/podman" --runroot "$LARGE/work/podman-run" --storage-driver overlay --runtime runc "$@"; }
 
 # Runs a command in the image as podman has it, from the layout: with its user, environment and
-# folder. The unpacked image goes, which is as large; what needs it comes before.
+# folder. The unpacked image goes, which is as large; what needs it comes before. podman makes a name of
+# the path that it is given, and refuses one with a dot in front.
 in_podman() { # COMMAND…
 	local id
 	rm -rf "$LARGE/work/bundle"
 	id=$(pod images -q --no-trunc) || return 1
-	[ -n "$id" ] || id=$(pod pull -q "oci:$LARGE/work/a:t") || return 1
+	[ -n "$id" ] || id=$(cd "$LARGE/work" && pod pull -q oci:a:t) || return 1
 	pod run --rm --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --entrypoint "$1" "$id" "${@:2}"
 }
 
